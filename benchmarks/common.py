@@ -1,0 +1,39 @@
+"""What every benchmark shares: which machine it ran on, and where its figures go."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+RESULTS = Path(__file__).parent / "results"
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores and versions, as far as they move a figure."""
+    processor = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [
+            line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
+        ]
+        processor = names[0] if names else processor
+    return {
+        "processor": processor,
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "torch": version("torch"),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def write_result(name: str, figures: dict[str, Any]) -> None:
+    """Write `figures` and the machine to `benchmarks/results/<name>.json`."""
+    RESULTS.mkdir(exist_ok=True)
+    text = json.dumps({**figures, "machine": machine()}, indent=2) + "\n"
+    (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")

@@ -1,0 +1,1 @@
+"""The configuration that Hydra composes."""

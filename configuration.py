@@ -1,0 +1,86 @@
+"""The command line's mistakes as sentences: unknown keys with the nearest known one, numbers out of range."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException, InstantiationException
+from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from errors import UserError
+
+INF = float("inf")
+RANGES: dict[str, tuple[type, float, float]] = {  # key: type, smallest, largest
+    "seed": (int, 0, 2**32 - 1),
+    "batch_tokens": (int, 1, INF),
+    "patience": (int, 1, INF),
+    "steps": (int, 1, INF),
+    "label_smoothing": (float, 0, 0.999),
+    "data.split_seed": (int, 0, INF),
+    "tokenizer.vocab_size": (int, 5, INF),
+    "tokenizer.min_frequency": (int, 0, INF),
+    "model.d_model": (int, 1, INF),
+    "model.n_heads": (int, 1, INF),
+    "model.n_layers": (int, 1, INF),
+    "model.d_ff": (int, 1, INF),
+    "model.max_len": (int, 3, INF),
+    "model.dropout": (float, 0, 0.999),
+    "optimizer.lr": (float, 0, INF),
+    "optimizer.weight_decay": (float, 0, INF),
+    "optimizer.warmup": (float, 0, 0.999),
+    "trainer.max_epochs": (int, 1, INF),
+    "trainer.gradient_clip_val": (float, 0, INF),
+}
+
+
+def check_ranges(config: DictConfig) -> None:
+    """Raise `UserError` for the first number that is none or out of its range."""
+    for key, (kind, low, high) in RANGES.items():
+        value = OmegaConf.select(config, key)
+        if value is None:
+            continue
+        is_number = isinstance(value, int if kind is int else (int, float)) and not isinstance(value, bool)
+        if not (is_number and low <= value <= high):
+            what = "a whole number" if kind is int else "a number"
+            upper = "" if high == INF else f" and at most {high:g}"
+            raise UserError(f"{key}={value} does not work: give {what} of at least {low:g}{upper}")
+
+
+@contextmanager
+def hydra_sentences() -> Iterator[None]:
+    """Turn what Hydra and OmegaConf raise into a `UserError`, with the nearest key where one is unknown."""
+    try:
+        yield
+    except InstantiationException:  # an error inside our code or the user's own: it stays whole
+        raise
+    except (HydraException, OmegaConfBaseException) as error:
+        message = str(error)
+        unknown = re.search(r"Could not override '([\w./]+)'|Key '(\w+)' is not in struct", message)
+        if unknown is None:
+            raise UserError(message) from error
+        key = unknown[1] or unknown[2]
+        near = difflib.get_close_matches(key, known_keys(), n=1)
+        hint = f"did you mean {near[0]}?" if near else "python train.py --cfg job lists them"
+        raise UserError(f"{key}: there is no such key; {hint}") from error
+
+
+def known_keys() -> list[str]:
+    """Every key of the default configuration, dotted."""
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(Path(__file__).parent / "conf"), version_base="1.3"):
+        return list(_dotted(compose("config")))
+
+
+def _dotted(config: DictConfig, prefix: str = "") -> Iterator[str]:
+    for key in map(str, config):
+        yield f"{prefix}{key}"
+        node = config._get_node(key)
+        if isinstance(node, DictConfig) and not isinstance(node, ListConfig):
+            yield from _dotted(node, f"{prefix}{key}.")

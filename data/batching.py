@@ -1,0 +1,69 @@
+"""Which texts share a batch: similar lengths, a budget of tokens, and an order that is a function of (seed, epoch).
+
+R texts, B texts in a batch, T tokens of the longest of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypedDict
+
+import numpy as np
+from torch import Tensor
+from torch.utils.data import Dataset, Sampler
+
+from encoding import TokenIds, cut_by_budget, pad
+
+JITTER = 0.1  # lengths are taken as up to this share longer or shorter, so that neighbours change with the epoch
+
+
+class Batch(TypedDict):
+    """One batch as the network takes it."""
+
+    ids: Tensor  # (B, T)
+    mask: Tensor  # (B, T), True = real token
+    labels: Tensor  # (B,)
+
+
+class EncodedTexts(Dataset):
+    """Encoded texts and their labels `(R,)`; indexed by the rows of a whole batch, it pads them."""
+
+    def __init__(self, tokens: TokenIds, labels: Tensor, *, pad_id: int) -> None:
+        self.tokens, self.labels, self.pad_id = tokens, labels, pad_id
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, rows: Sequence[int]) -> Batch:
+        ids, mask = pad(self.tokens, rows, pad_id=self.pad_id)
+        return {"ids": ids, "mask": mask, "labels": self.labels[rows]}
+
+
+class LengthBatchSampler(Sampler):
+    """Yield the rows of one batch at a time; every row once an epoch, at most `max_tokens` padded tokens a batch.
+
+    Each epoch sorts the texts by a length with a little noise, cuts the row of texts at places that do not depend on the
+    epoch (so every epoch has as many batches), and shuffles the batches. Without `shuffle` the order is by length.
+    """
+
+    def __init__(self, lengths: Tensor, *, max_tokens: int, seed: int, shuffle: bool) -> None:
+        self.lengths = lengths.numpy()
+        self.seed, self.shuffle, self.epoch = seed, shuffle, 0
+        ascending = np.sort(self.lengths)
+        # The noise moves a text by at most this factor in the ranking, so the budget holds for any epoch.
+        widest = np.ceil(ascending * ((1 + JITTER) / (1 - JITTER))) if shuffle else ascending
+        self.ends = cut_by_budget(np.minimum(widest, ascending[-1:]), max_tokens=max_tokens)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch whose order is yielded; Lightning calls it."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        rng = np.random.default_rng((self.seed, self.epoch))
+        noise = rng.uniform(1 - JITTER, 1 + JITTER, len(self.lengths)) if self.shuffle else 1.0
+        batches = np.split(np.argsort(self.lengths * noise, kind="stable"), self.ends[:-1])
+        order = rng.permutation(len(batches)) if self.shuffle else range(len(batches))
+        yield from (batches[i] for i in order)

@@ -1,0 +1,34 @@
+"""A user's mistake ends as one sentence and exit code 2, never as a traceback."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+class UserError(ValueError):
+    """Something the user gave cannot work; the message names it, what was found, and what to do."""
+
+
+@contextmanager
+def exit_on_user_error(*, empty_folder: Path | None = None) -> Iterator[None]:
+    """Turn a `UserError`, also one that a library wrapped, into one line on stderr and exit code 2.
+
+    `empty_folder` and the two above it are removed on the way out where they hold nothing.
+    """
+    try:
+        yield
+    except Exception as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, UserError):
+            cause = cause.__cause__
+        if cause is None:
+            raise
+        with suppress(OSError):  # a folder that holds something stays
+            if empty_folder is not None:
+                for folder in (empty_folder, *empty_folder.parents[:2]):
+                    folder.rmdir()
+        print(f"error: {' '.join(str(cause).split())}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,1 @@
+"""What a run says, and how good its predictions are."""

@@ -1,0 +1,6 @@
+"""The network and the file it is stored in; importing it loads torch and tokenizers, never Lightning or Hydra."""
+
+from model.checkpoint import Prediction, TextClassifier, load_classifier
+from model.classifier import Classifier, build_classifier
+
+__all__ = ["Classifier", "Prediction", "TextClassifier", "build_classifier", "load_classifier"]

@@ -1,0 +1,117 @@
+"""The one file that training leaves: what it holds, and a classifier of texts made from it without Lightning.
+
+R texts, B texts in a batch, C classes.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from encoding import cut_by_budget, encode, pad
+from errors import UserError
+from model.classifier import Classifier, build_classifier
+
+FORMAT = 1  # raised when an older file can no longer be read
+
+
+class Prediction(NamedTuple):
+    """The most probable label of a text and every label's probability, the largest first."""
+
+    label: str
+    probabilities: dict[str, float]
+
+
+class TextClassifier:
+    """A trained network with the tokenizer and the label names that belong to it: texts in, labels out."""
+
+    def __init__(self, network: Classifier, *, labels: Sequence[str], tokenizer: Tokenizer) -> None:
+        self.network = network.eval()
+        self.labels = list(labels)
+        self.tokenizer = tokenizer
+        self.max_len: int = network.architecture["max_len"]
+        self.n_truncated = 0  # texts of the latest call that were cut at max_len
+
+    @torch.inference_mode()
+    def predict_proba(self, texts: Sequence[str], *, max_tokens: int = 8192) -> Tensor:
+        """Return probabilities `(R, C)`, rows as the texts are given, columns as `labels`.
+
+        Texts of similar length share batches of at most `max_tokens` padded tokens. Raises `UserError` for a text
+        that is not a string.
+        """
+        tokens = encode(self.tokenizer, texts, max_len=self.max_len)
+        self.n_truncated = tokens.n_truncated
+        lengths, order = tokens.lengths.sort(stable=True)
+        probabilities = torch.empty(len(texts), len(self.labels))
+        ends = cut_by_budget(lengths.numpy(), max_tokens=max_tokens)
+        for rows in order.tensor_split(ends[:-1]) if ends else ():
+            ids, mask = pad(tokens, rows, pad_id=self.network.architecture["pad_id"])
+            probabilities[rows] = self.network(ids, mask).float().softmax(dim=-1)  # (B, C)
+        return probabilities
+
+    def predict(self, texts: Sequence[str]) -> list[Prediction]:
+        """Return label and probabilities for each text, in the order given. Raises as `predict_proba` does."""
+        if isinstance(texts, str):
+            raise UserError("predict takes a list of texts, not one string: write predict([text])")
+        predictions = []
+        for row in self.predict_proba(texts):
+            values, classes = row.sort(descending=True, stable=True)
+            named = {self.labels[c]: p for c, p in zip(classes.tolist(), values.tolist(), strict=True)}
+            predictions.append(Prediction(next(iter(named)), named))
+        return predictions
+
+
+def checkpoint_content(network: Classifier, *, labels: Sequence[str], tokenizer: Tokenizer) -> dict[str, Any]:
+    """What a checkpoint says beside the weights: plain strings, numbers, lists and dicts, and never code to run."""
+    return {
+        "format": FORMAT,
+        "architecture": dict(network.architecture),
+        "labels": list(labels),
+        "tokenizer": tokenizer.to_str(),
+        "versions": {name: version(name) for name in ("torch", "tokenizers")},
+    }
+
+
+def load_classifier(path: str | Path) -> TextClassifier:
+    """Read a checkpoint written by `train.py`. Raises `UserError` when the file is missing, damaged, or another's."""
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"checkpoint {path}: no such file; give the path of a file that train.py wrote")
+    if not zipfile.is_zipfile(path):  # what torch.save writes is a zip; nothing else is given to a pickle reader
+        raise UserError(f"checkpoint {path}: refused, it is damaged or no checkpoint; copy it again or train anew")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise UserError(f"checkpoint {path}: refused, it holds more than plain values and could run code") from error
+    except Exception as error:  # a damaged file fails in many ways
+        raise UserError(f"checkpoint {path}: damaged ({type(error).__name__}); copy it again or train anew") from error
+    if not isinstance(content, dict) or not isinstance(content.get("heed"), dict) or "state_dict" not in content:
+        raise UserError(
+            f"checkpoint {path}: not written by Heed (it lacks the key 'heed'); give a file that train.py wrote"
+        )
+    facts = content["heed"]
+    if facts.get("format") != FORMAT:
+        raise UserError(
+            f"checkpoint {path}: format {facts.get('format')}, this version reads {FORMAT}; use the version that wrote it"
+        )
+    try:
+        network = build_classifier(**facts["architecture"])
+        network.load_state_dict({_plain_name(name): weight for name, weight in content["state_dict"].items()})
+        return TextClassifier(network, labels=facts["labels"], tokenizer=Tokenizer.from_str(facts["tokenizer"]))
+    except Exception as error:  # tokenizers raises a bare Exception for JSON it cannot read
+        raise UserError(
+            f"checkpoint {path}: its parts do not fit together ({type(error).__name__}); train anew"
+        ) from error
+
+
+def _plain_name(name: str) -> str:
+    """Drop what Lightning and torch.compile put around the network's own parameter names."""
+    return name.removeprefix("classifier.").replace("_orig_mod.", "")

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+import torch
+
+from data.batching import EncodedTexts, LengthBatchSampler
+from encoding import TokenIds
+
+LENGTHS = torch.from_numpy(np.random.default_rng(0).integers(3, 120, 500))
+
+
+def epoch(seed: int = 0, number: int = 0, shuffle: bool = True) -> list[list[int]]:
+    sampler = LengthBatchSampler(LENGTHS, max_tokens=512, seed=seed, shuffle=shuffle)
+    sampler.set_epoch(number)
+    batches = [batch.tolist() for batch in sampler]
+    assert len(batches) == len(sampler)
+    return batches
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_every_text_is_in_exactly_one_batch_within_the_budget(shuffle):
+    for number in range(5):
+        batches = epoch(number=number, shuffle=shuffle)
+        assert sorted(row for batch in batches for row in batch) == list(range(500))
+        assert all(len(batch) * int(LENGTHS[batch].max()) <= 512 for batch in batches)
+
+
+def test_the_order_is_a_function_of_seed_and_epoch():
+    assert epoch(1, 3) == epoch(1, 3)
+    assert epoch(1, 3) != epoch(1, 4)
+    assert epoch(1, 3) != epoch(2, 3)
+    assert {frozenset(batch) for batch in epoch(1, 3)} != {frozenset(batch) for batch in epoch(1, 4)}
+
+
+def test_every_epoch_has_as_many_batches():
+    assert len({len(epoch(number=number)) for number in range(20)}) == 1
+
+
+def test_little_of_a_batch_is_padding():
+    batches = epoch()
+    real = sum(int(LENGTHS[batch].sum()) for batch in batches)
+    padded = sum(len(batch) * int(LENGTHS[batch].max()) for batch in batches)
+    assert real / padded > 0.8
+
+
+def test_a_batch_holds_ids_mask_and_labels_of_its_rows():
+    tokens = TokenIds(torch.tensor([5, 6, 7, 8, 9], dtype=torch.int32), torch.tensor([0, 2, 5]), 0)
+    batch = EncodedTexts(tokens, torch.tensor([1, 0]), pad_id=0)[np.array([1, 0])]
+    assert batch["ids"].tolist() == [[7, 8, 9], [5, 6, 0]]
+    assert batch["mask"].tolist() == [[True, True, True], [True, True, False]]
+    assert batch["labels"].tolist() == [0, 1]

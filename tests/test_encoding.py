@@ -1,0 +1,85 @@
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from encoding import CLS, PAD, SEP, SPECIAL_TOKENS, UNK, cut_by_budget, encode, pad
+from errors import UserError
+
+VOCABULARY = {token: i for i, token in enumerate([*SPECIAL_TOKENS, "one", "two", "three", "[", "]", "pad"])}
+
+
+@pytest.fixture
+def tokenizer() -> Tokenizer:
+    tokenizer = Tokenizer(models.WordLevel(VOCABULARY, unk_token=UNK))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    return tokenizer
+
+
+def rows(tokenizer: Tokenizer, texts: list[str], max_len: int = 10) -> list[list[str]]:
+    tokens = encode(tokenizer, texts, max_len=max_len)
+    ends = tokens.offsets.tolist()
+    return [
+        [tokenizer.id_to_token(i) for i in tokens.ids[start:end].tolist()] for start, end in itertools.pairwise(ends)
+    ]
+
+
+def test_texts_lie_one_after_the_other_in_one_flat_tensor(tokenizer):
+    tokens = encode(tokenizer, ["one two", "three"], max_len=10)
+    assert tokens.ids.tolist() == [2, 4, 5, 3, 2, 6, 3]
+    assert tokens.ids.dtype == torch.int32
+    assert tokens.offsets.tolist() == [0, 4, 7]
+    assert tokens.n_truncated == 0
+
+
+def test_more_texts_than_a_chunk_keep_their_order(tokenizer):
+    words = ["one", "two", "three"] * 1000
+    assert [row[1] for row in rows(tokenizer, words)] == words
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\t\n"])
+def test_a_text_without_tokens_becomes_one_unknown(tokenizer, text):
+    assert rows(tokenizer, [text, "one"]) == [[CLS, UNK, SEP], [CLS, "one", SEP]]
+
+
+def test_truncation_keeps_the_beginning_and_the_closing_token_and_is_counted(tokenizer):
+    assert rows(tokenizer, ["one two three one"], max_len=5) == [[CLS, "one", "two", "three", SEP]]
+    assert encode(tokenizer, ["one two three one", "one two three"], max_len=5).n_truncated == 1
+
+
+@pytest.mark.parametrize("text", ["🜁", "漢字", "\ud83d"])
+def test_unseen_characters_and_lone_surrogates_are_unknown(tokenizer, text):
+    assert rows(tokenizer, [text]) == [[CLS, UNK, SEP]]
+
+
+def test_a_special_token_spelled_in_a_text_is_text(tokenizer):
+    assert PAD not in rows(tokenizer, ["one [PAD] two"])[0]
+
+
+@pytest.mark.parametrize("text", [None, 7, float("nan"), b"one"])
+def test_what_is_no_string_is_refused_with_its_place(tokenizer, text):
+    with pytest.raises(UserError, match="text 2 is "):
+        encode(tokenizer, ["one", text], max_len=10)
+
+
+def test_no_text_gives_no_row(tokenizer):
+    tokens = encode(tokenizer, [], max_len=10)
+    assert (len(tokens.ids), tokens.offsets.tolist()) == (0, [0])
+
+
+def test_padding_is_to_the_longest_and_the_mask_is_true_on_real_tokens(tokenizer):
+    tokens = encode(tokenizer, ["one two", "three", ""], max_len=10)
+    ids, mask = pad(tokens, [2, 0], pad_id=0)
+    assert ids.tolist() == [[2, 1, 3, 0], [2, 4, 5, 3]]
+    assert mask.tolist() == [[True, True, True, False], [True] * 4]
+    assert (ids.dtype, mask.dtype) == (torch.int64, torch.bool)
+
+
+def test_batches_fill_the_budget_and_never_exceed_it():
+    lengths = np.array([1, 1, 2, 2, 3, 9, 20])
+    ends = cut_by_budget(lengths, max_tokens=9)
+    assert ends == [4, 5, 6, 7]
+    for start, end in zip([0, *ends], ends, strict=False):
+        assert (end - start) * lengths[end - 1] <= 9 or end - start == 1

@@ -1,0 +1,79 @@
+"""What the design's rules allow to be checked by a program."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+PRODUCT = sorted([*ROOT.glob("*.py"), *(p for d in ("model", "data", "evaluation") for p in (ROOT / d).glob("*.py"))])
+FOREIGN = re.compile(r"\b(hidden_size|n_embd|embed_dim|num_heads|nhead|num_layers|intermediate_size|dim_feedforward)\b")
+NETWORK = ("attention", "feed_forward", "position", "pooling", "encoder", "classifier")
+
+
+def imports(path: Path) -> set[str]:
+    """The top-level packages a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").split(".")[0])
+    return found
+
+
+def functions(path: Path) -> list[ast.FunctionDef]:
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=lambda path: path.name)
+def test_names_and_sizes(path):
+    text = path.read_text()
+    assert not FOREIGN.search(text)
+    assert "1e9" not in text
+    assert len(text.splitlines()) <= 155
+    for function in functions(path):
+        docstring = ast.get_docstring(function, clean=False) or ""
+        lines = (function.end_lineno or 0) - function.lineno + 1 - len(docstring.splitlines())
+        assert lines <= 40, f"{function.name} has {lines} lines"
+        if function.name == "__init__":
+            assert len(function.args.args + function.args.kwonlyargs) - 1 <= 8
+
+
+def test_the_network_is_small():
+    assert sum(len((ROOT / "model" / f"{name}.py").read_text().splitlines()) for name in NETWORK) <= 330
+
+
+def test_the_rooms_know_only_what_they_may():
+    for path in (ROOT / "model").glob("*.py"):
+        forbidden = {"data", "hydra", "omegaconf", "datasets", "evaluation", "sklearn"}
+        if path.name != "lightning_module.py":
+            forbidden |= {"pytorch_lightning", "torchmetrics"}
+        assert not imports(path) & forbidden, path.name
+    for path in (ROOT / "data").glob("*.py"):
+        assert not imports(path) & {"model", "evaluation", "hydra", "omegaconf"}, path.name
+    assert not imports(ROOT / "predict.py") & {"data", "hydra", "pytorch_lightning", "datasets", "evaluation"}
+
+
+def test_the_network_has_no_branch_on_a_kind_in_a_forward():
+    for name in NETWORK:
+        for function in functions(ROOT / "model" / f"{name}.py"):
+            if function.name == "forward":
+                assert not any(isinstance(node, ast.If | ast.IfExp) for node in ast.walk(function)), name
+
+
+def test_the_readmes_tree_names_what_is_there():
+    readme = (ROOT / "README.md").read_text()
+    for path in [*PRODUCT, *(ROOT / d for d in ("conf", "benchmarks", "docs", "tests"))]:
+        if path.name != "__init__.py":
+            assert path.name in readme, path.name
+
+
+def test_every_direct_dependency_is_pinned():
+    project = (ROOT / "pyproject.toml").read_text()
+    block = project[project.index("dependencies = [") : project.index("[tool.setuptools]")]
+    declared = {name.lower() for name in re.findall(r'"([A-Za-z0-9_-]+)[=<>]', block)}
+    pinned = set(re.findall(r"^([a-z0-9_-]+)==", (ROOT / "constraints.txt").read_text(), re.MULTILINE))
+    assert declared == pinned
