@@ -31,6 +31,8 @@ RANGES: dict[str, tuple[type, float, float]] = {  # key: type, smallest, largest
     "model.n_layers": (int, 1, INF),
     "model.d_ff": (int, 1, INF),
     "model.max_len": (int, 3, INF),
+    "model.d_value": (int, 1, INF),
+    "model.window": (int, 1, INF),
     "model.dropout": (float, 0, 0.999),
     "optimizer.lr": (float, 0, INF),
     "optimizer.weight_decay": (float, 0, INF),

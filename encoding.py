@@ -1,6 +1,6 @@
 """Texts → token ids → padded batches: the one path that training and prediction share.
 
-R texts in all, N their tokens in all, B texts in a batch, T tokens of the longest of those.
+R texts in all, each of one or more pieces; N tokens in all. B texts in a batch of P pieces, T tokens of the longest.
 """
 
 from __future__ import annotations
@@ -20,39 +20,80 @@ CHUNK = 1024  # texts tokenised at a time, so that Python objects never exist fo
 
 
 class TokenIds(NamedTuple):
-    """All texts' tokens in one flat tensor; text r is `ids[offsets[r]:offsets[r + 1]]`."""
+    """All tokens in one flat tensor: piece p is `ids[pieces[p]:pieces[p + 1]]`, text r is the pieces from `texts[r]` on."""
 
     ids: Tensor  # (N,) int32
-    offsets: Tensor  # (R + 1,) int64
-    n_truncated: int  # texts that were longer than max_len
+    pieces: Tensor  # (all pieces + 1,) int64, where each begins in ids
+    texts: Tensor  # (R + 1,) int64, where each begins in pieces
+    n_truncated: int  # texts of which something was cut off
 
     @property
-    def lengths(self) -> Tensor:  # (R,)
-        return self.offsets.diff()
+    def lengths(self) -> Tensor:  # (R,) what a text costs in a batch: its pieces are equally long
+        return self.texts.diff() * self.pieces.diff()[self.texts[:-1]]
 
 
-def encode(tokenizer: Tokenizer, texts: Sequence[str], *, max_len: int) -> TokenIds:
-    """Tokenise into `[CLS] text [SEP]`, the text's end cut off beyond `max_len` tokens in all.
+def head(ids: list[int], room: int) -> list[list[int]]:
+    """The beginning."""
+    return [ids[:room]]
+
+
+def head_tail(ids: list[int], room: int) -> list[list[int]]:
+    """A quarter of the room for the beginning, the rest for the end (Sun et al. 2019, arXiv:1905.05583, section 5.3.1)."""
+    return [ids if len(ids) <= room else ids[: room // 4] + ids[room // 4 - room :]]
+
+
+def windows(ids: list[int], room: int) -> list[list[int]]:
+    """Pieces side by side, the last one moved back to end with the text; their logits are averaged."""
+    if len(ids) <= room:
+        return [ids]
+    starts = [*range(0, len(ids) - room, room), len(ids) - room]
+    return [ids[start : start + room] for start in starts]
+
+
+TRUNCATIONS = {"head": head, "head_tail": head_tail, "windows": windows}
+
+
+def encode(tokenizer: Tokenizer, texts: Sequence[str], *, max_len: int, truncation: str = "head") -> TokenIds:
+    """Tokenise into `[CLS] text [SEP]`, a text of more than `max_len` tokens in all cut as `truncation` says.
 
     A text without any token (empty, only blanks) becomes one `[UNK]`; a lone surrogate becomes "?"; a special
-    token spelled in the text is text. Raises `UserError` for a text that is not a string.
+    token spelled in the text is text. Raises `UserError` for a text that is not a string and an unknown truncation.
     """
+    if truncation not in TRUNCATIONS:
+        raise UserError(f"truncation={truncation} is unknown: choose one of {', '.join(TRUNCATIONS)}")
     tokenizer.encode_special_tokens = True
-    unknown, prefix, suffix = ([tokenizer.token_to_id(token)] for token in (UNK, CLS, SEP))
+    unknown, prefix, suffix = ([_id(tokenizer, token)] for token in (UNK, CLS, SEP))
     room = max_len - len(prefix) - len(suffix)
-    chunks: list[np.ndarray] = [np.empty(0, np.int32)]
-    lengths: list[int] = []
+    flat: list[np.ndarray] = [np.empty(0, np.int32)]
+    piece_lengths: list[int] = []
+    pieces_of_text: list[int] = []
     n_truncated = 0
     for start in range(0, len(texts), CHUNK):
         clean = [_clean(text, start + i) for i, text in enumerate(texts[start : start + CHUNK])]
-        encodings = tokenizer.encode_batch_fast(clean, add_special_tokens=False)
-        rows = [encoding.ids or unknown for encoding in encodings]
-        n_truncated += sum(len(row) > room for row in rows)
-        rows = [prefix + row[:room] + suffix for row in rows]
-        lengths += [len(row) for row in rows]
-        chunks.append(np.concatenate([np.array(row, np.int32) for row in rows]))
-    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
-    return TokenIds(torch.from_numpy(np.concatenate(chunks)), torch.from_numpy(offsets), n_truncated)
+        chunk: list[int] = []
+        for encoding in tokenizer.encode_batch_fast(clean, add_special_tokens=False):
+            ids = encoding.ids or unknown
+            pieces = TRUNCATIONS[truncation](ids, room)
+            for piece in pieces:
+                chunk += [*prefix, *piece, *suffix]
+                piece_lengths.append(len(prefix) + len(piece) + len(suffix))
+            pieces_of_text.append(len(pieces))
+            n_truncated += len(ids) > room and truncation != "windows"
+        flat.append(np.array(chunk, np.int32))
+    return TokenIds(
+        torch.from_numpy(np.concatenate(flat)), _offsets(piece_lengths), _offsets(pieces_of_text), n_truncated
+    )
+
+
+def _offsets(lengths: list[int]) -> Tensor:
+    return torch.tensor([0, *lengths]).cumsum(dim=0)
+
+
+def _id(tokenizer: Tokenizer, token: str) -> int:
+    number = tokenizer.token_to_id(token)
+    if number is None:
+        raise UserError(f"the tokenizer lacks the token {token}: train it with {', '.join(SPECIAL_TOKENS)}")
+    return number
 
 
 def _clean(text: str, row: int) -> str:
@@ -63,14 +104,26 @@ def _clean(text: str, row: int) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def pad(tokens: TokenIds, rows: Sequence[int] | np.ndarray | Tensor, *, pad_id: int) -> tuple[Tensor, Tensor]:
-    """Return `ids (B, T)` and `mask (B, T)`, True = real token: the one place where a mask is made."""
+class Padded(NamedTuple):
+    """What the network reads."""
+
+    ids: Tensor  # (P, T)
+    mask: Tensor  # (P, T), True = real token
+    text: Tensor  # (P,) which text of the batch, 0 to B - 1, each piece belongs to
+
+
+def pad(tokens: TokenIds, rows: Sequence[int] | np.ndarray | Tensor, *, pad_id: int) -> Padded:
+    """Pad the pieces of the texts `rows (B,)` to the longest: the one place where a mask is made."""
     index = torch.as_tensor(rows)
-    starts, lengths = tokens.offsets[index], tokens.lengths[index]  # (B,) each
-    position = torch.arange(int(lengths.max()))  # (T,)
-    mask = position < lengths[:, None]  # (B, T)
-    source = torch.where(mask, starts[:, None] + position, 0)  # (B, T) places in the flat tensor
-    return torch.where(mask, tokens.ids[source].long(), pad_id), mask
+    count = tokens.texts.diff()[index]  # (B,)
+    text = torch.arange(len(index)).repeat_interleave(count)  # (P,)
+    within = torch.arange(len(text)) - (count.cumsum(dim=0) - count)[text]  # (P,) 0 for a text's first piece
+    piece = tokens.texts[index][text] + within  # (P,)
+    start, length = tokens.pieces[piece], tokens.pieces.diff()[piece]  # (P,) each
+    place = torch.arange(int(length.max()))  # (T,)
+    mask = place < length[:, None]  # (P, T)
+    source = torch.where(mask, start[:, None] + place, 0)  # (P, T) places in the flat tensor
+    return Padded(torch.where(mask, tokens.ids[source].long(), pad_id), mask, text)
 
 
 def cut_by_budget(lengths: np.ndarray, *, max_tokens: int) -> list[int]:

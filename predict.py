@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -53,7 +54,7 @@ def parse_arguments() -> argparse.Namespace:
     if arguments.top_k < 1:
         parser.error(f"--top-k {arguments.top_k}: give 1 or more")
     first = arguments.checkpoint
-    if first is not None and not first.endswith(".ckpt") and not Path(first).is_file():  # it is a text already
+    if first is not None and not first.endswith(".ckpt") and not os.path.isfile(first):  # it is a text already
         arguments.checkpoint, arguments.texts = None, [first, *arguments.texts]
     return arguments
 

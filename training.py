@@ -52,6 +52,7 @@ def make_data(config: DictConfig) -> TextDataModule:
         source=partial(instantiate, config.data),
         train_tokenizer=partial(instantiate, config.tokenizer),
         max_len=config.model.max_len,
+        truncation=config.truncation,
         batch_tokens=config.batch_tokens,
         seed=config.seed,
     )
@@ -74,7 +75,9 @@ def make_module(config: DictConfig, data: TextDataModule) -> LightningClassifier
         network,
         make_optimizer=instantiate(config.optimizer, _partial_=True),
         label_smoothing=config.label_smoothing,
-        checkpoint=checkpoint_content(network, labels=data.labels, tokenizer=data.tokenizer),
+        checkpoint=checkpoint_content(
+            network, labels=data.labels, tokenizer=data.tokenizer, truncation=config.truncation
+        ),
     )
 
 

@@ -1,6 +1,6 @@
 """Which texts share a batch: similar lengths, a budget of tokens, and an order that is a function of (seed, epoch).
 
-R texts, B texts in a batch, T tokens of the longest of them.
+R texts, B texts in a batch of P pieces (mostly P = B), T tokens of the longest.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ JITTER = 0.1  # lengths are taken as up to this share longer or shorter, so that
 class Batch(TypedDict):
     """One batch as the network takes it."""
 
-    ids: Tensor  # (B, T)
-    mask: Tensor  # (B, T), True = real token
+    ids: Tensor  # (P, T)
+    mask: Tensor  # (P, T), True = real token
+    text: Tensor  # (P,) whose piece it is, 0 to B - 1
     labels: Tensor  # (B,)
 
 
@@ -35,8 +36,8 @@ class EncodedTexts(Dataset):
         return len(self.labels)
 
     def __getitem__(self, rows: Sequence[int]) -> Batch:
-        ids, mask = pad(self.tokens, rows, pad_id=self.pad_id)
-        return {"ids": ids, "mask": mask, "labels": self.labels[rows]}
+        padded = pad(self.tokens, rows, pad_id=self.pad_id)
+        return {"ids": padded.ids, "mask": padded.mask, "text": padded.text, "labels": self.labels[rows]}
 
 
 class LengthBatchSampler(Sampler):

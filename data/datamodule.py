@@ -27,6 +27,7 @@ class TextDataModule(LightningDataModule):
         source: Callable[[], DatasetDict],
         train_tokenizer: Callable[[list[str]], Tokenizer],
         max_len: int,
+        truncation: str,
         batch_tokens: int,
         seed: int,
     ) -> None:
@@ -36,7 +37,7 @@ class TextDataModule(LightningDataModule):
                 f"batch_tokens={batch_tokens} holds no text of max_len={max_len} tokens: give at least {max_len}"
             )
         self.source, self.train_tokenizer = source, train_tokenizer
-        self.max_len, self.batch_tokens, self.seed = max_len, batch_tokens, seed
+        self.max_len, self.truncation, self.batch_tokens, self.seed = max_len, truncation, batch_tokens, seed
         self.splits: DatasetDict | None = None
 
     def setup(self, stage: str | None = None) -> None:
@@ -54,7 +55,9 @@ class TextDataModule(LightningDataModule):
 
     def _encode(self, name: str) -> EncodedTexts:
         assert self.splits is not None
-        tokens = encode(self.tokenizer, list(self.splits[name]["text"]), max_len=self.max_len)
+        tokens = encode(
+            self.tokenizer, list(self.splits[name]["text"]), max_len=self.max_len, truncation=self.truncation
+        )
         number = {label: i for i, label in enumerate(self.labels)}
         labels = torch.tensor([number[label] for label in self.splits[name]["label"]])
         if name == "train" and tokens.n_truncated:

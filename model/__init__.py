@@ -1,6 +1,7 @@
 """The network and the file it is stored in; importing it loads torch and tokenizers, never Lightning or Hydra."""
 
+from model.build import build_classifier
 from model.checkpoint import Prediction, TextClassifier, load_classifier
-from model.classifier import Classifier, build_classifier
+from model.classifier import Classifier
 
 __all__ = ["Classifier", "Prediction", "TextClassifier", "build_classifier", "load_classifier"]

@@ -1,6 +1,6 @@
 """The one file that training leaves: what it holds, and a classifier of texts made from it without Lightning.
 
-R texts, B texts in a batch, C classes.
+R texts, B texts in a batch of P pieces, C classes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from encoding import cut_by_budget, encode, pad
+from encoding import TokenIds, cut_by_budget, encode, pad
 from errors import UserError
-from model.classifier import Classifier, build_classifier
+from model.build import build_classifier
+from model.classifier import Classifier, mean_over_pieces
 
 FORMAT = 1  # raised when an older file can no longer be read
 
@@ -31,14 +32,31 @@ class Prediction(NamedTuple):
 
 
 class TextClassifier:
-    """A trained network with the tokenizer and the label names that belong to it: texts in, labels out."""
+    """A trained network with the tokenizer and the label names that belong to it: texts in, labels out.
 
-    def __init__(self, network: Classifier, *, labels: Sequence[str], tokenizer: Tokenizer) -> None:
+    `max_len` tokens are read of a text, by default as many as in training; positions that are not learned take more.
+    """
+
+    def __init__(
+        self,
+        network: Classifier,
+        *,
+        labels: Sequence[str],
+        tokenizer: Tokenizer,
+        truncation: str = "head",
+        max_len: int | None = None,
+    ) -> None:
         self.network = network.eval()
-        self.labels = list(labels)
-        self.tokenizer = tokenizer
-        self.max_len: int = network.architecture["max_len"]
-        self.n_truncated = 0  # texts of the latest call that were cut at max_len
+        self.labels, self.tokenizer, self.truncation = list(labels), tokenizer, truncation
+        longest = network.encoder.position.longest
+        self.max_len: int = max_len or network.architecture["max_len"]
+        if longest is not None:
+            self.max_len = min(self.max_len, longest)
+        self.n_truncated = 0  # texts of the latest call of which something was cut off
+
+    def encode(self, texts: Sequence[str]) -> TokenIds:
+        """Tokenise as in training."""
+        return encode(self.tokenizer, texts, max_len=self.max_len, truncation=self.truncation)
 
     @torch.inference_mode()
     def predict_proba(self, texts: Sequence[str], *, max_tokens: int = 8192) -> Tensor:
@@ -47,14 +65,15 @@ class TextClassifier:
         Texts of similar length share batches of at most `max_tokens` padded tokens. Raises `UserError` for a text
         that is not a string.
         """
-        tokens = encode(self.tokenizer, texts, max_len=self.max_len)
+        tokens = self.encode(texts)
         self.n_truncated = tokens.n_truncated
         lengths, order = tokens.lengths.sort(stable=True)
         probabilities = torch.empty(len(texts), len(self.labels))
         ends = cut_by_budget(lengths.numpy(), max_tokens=max_tokens)
         for rows in order.tensor_split(ends[:-1]) if ends else ():
-            ids, mask = pad(tokens, rows, pad_id=self.network.architecture["pad_id"])
-            probabilities[rows] = self.network(ids, mask).float().softmax(dim=-1)  # (B, C)
+            ids, mask, text = pad(tokens, rows, pad_id=self.network.architecture["pad_id"])
+            logits = mean_over_pieces(self.network(ids, mask).float(), text, len(rows))  # (B, C)
+            probabilities[rows] = logits.softmax(dim=-1)
         return probabilities
 
     def predict(self, texts: Sequence[str]) -> list[Prediction]:
@@ -69,19 +88,25 @@ class TextClassifier:
         return predictions
 
 
-def checkpoint_content(network: Classifier, *, labels: Sequence[str], tokenizer: Tokenizer) -> dict[str, Any]:
+def checkpoint_content(
+    network: Classifier, *, labels: Sequence[str], tokenizer: Tokenizer, truncation: str
+) -> dict[str, Any]:
     """What a checkpoint says beside the weights: plain strings, numbers, lists and dicts, and never code to run."""
     return {
         "format": FORMAT,
         "architecture": dict(network.architecture),
         "labels": list(labels),
         "tokenizer": tokenizer.to_str(),
+        "truncation": truncation,
         "versions": {name: version(name) for name in ("torch", "tokenizers")},
     }
 
 
-def load_classifier(path: str | Path) -> TextClassifier:
-    """Read a checkpoint written by `train.py`. Raises `UserError` when the file is missing, damaged, or another's."""
+def load_classifier(path: str | Path, *, max_len: int | None = None) -> TextClassifier:
+    """Read a checkpoint written by `train.py`; `max_len` tokens are read of a text (None: as many as in training).
+
+    Raises `UserError` when the file is missing, damaged, or another's.
+    """
     path = Path(path)
     if not path.is_file():
         raise UserError(f"checkpoint {path}: no such file; give the path of a file that train.py wrote")
@@ -105,7 +130,13 @@ def load_classifier(path: str | Path) -> TextClassifier:
     try:
         network = build_classifier(**facts["architecture"])
         network.load_state_dict({_plain_name(name): weight for name, weight in content["state_dict"].items()})
-        return TextClassifier(network, labels=facts["labels"], tokenizer=Tokenizer.from_str(facts["tokenizer"]))
+        return TextClassifier(
+            network,
+            labels=facts["labels"],
+            tokenizer=Tokenizer.from_str(facts["tokenizer"]),
+            truncation=facts["truncation"],
+            max_len=max_len,
+        )
     except Exception as error:  # tokenizers raises a bare Exception for JSON it cannot read
         raise UserError(
             f"checkpoint {path}: its parts do not fit together ({type(error).__name__}); train anew"

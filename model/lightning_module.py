@@ -1,6 +1,6 @@
 """The thin layer between the network and Lightning's trainer: loss, metrics, optimizer, and what the checkpoint adds.
 
-B batch, T tokens, C classes.
+B batch, C classes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from torchmetrics import MeanMetric, MetricCollection
 from torchmetrics.classification import MulticlassAccuracy, MulticlassF1Score
 
-from model.classifier import Classifier
+from model.classifier import Classifier, mean_over_pieces
 
 MONITORS = {"val/loss": "min", "val/accuracy": "max", "val/macro_f1": "max"}  # what is logged, and which way is better
 
@@ -51,15 +51,20 @@ class LightningClassifier(LightningModule):
             prefix="val/",
         )
 
+    def logits(self, batch: dict[str, Tensor]) -> Tensor:
+        """The batch's logits `(B, C)`, in full precision."""
+        pieces = self.classifier(batch["ids"], batch["mask"]).float()  # (P, C)
+        return mean_over_pieces(pieces, batch["text"], len(batch["labels"]))  # (B, C)
+
     def training_step(self, batch: dict[str, Tensor], _: int) -> Tensor:
-        logits = self.classifier(batch["ids"], batch["mask"]).float()  # (B, C)
+        logits = self.logits(batch)
         loss = F.cross_entropy(logits, batch["labels"], label_smoothing=self.label_smoothing)
         self.train_loss.update(loss.detach(), weight=len(logits))
         self.log("train/loss", self.train_loss, on_step=False, on_epoch=True)
         return loss
 
     def validation_step(self, batch: dict[str, Tensor], _: int) -> None:
-        logits = self.classifier(batch["ids"], batch["mask"]).float()  # (B, C)
+        logits = self.logits(batch)
         self.val_loss.update(F.cross_entropy(logits, batch["labels"]), weight=len(logits))
         self.val_metrics.update(logits, batch["labels"])
         self.log("val/loss", self.val_loss)

@@ -1,6 +1,6 @@
-"""Where a token stands: what is added to its embedding.
+"""Where a token stands: added to its embedding, turned into queries and keys, or taken from the scores.
 
-B batch, T tokens, D d_model.
+B batch, T tokens, D d_model, H heads, K d_head.
 """
 
 from __future__ import annotations
@@ -10,47 +10,118 @@ import math
 import torch
 from torch import Tensor, nn
 
+from errors import UserError
+from model.mask import distances
+
 
 class NoPosition(nn.Module):
-    """Leave the embeddings as they are: the encoder then sees a bag of tokens."""
+    """Leave everything as it is: the encoder sees a bag of tokens. The others replace one of the three methods."""
 
-    def __init__(self, *, d_model: int, max_len: int) -> None:
+    longest: int | None = None  # tokens it can place; None = any number
+
+    def __init__(self, *, d_model: int, n_heads: int, max_len: int) -> None:
         super().__init__()
 
     def forward(self, x: Tensor) -> Tensor:
+        """What an absolute position adds to the embeddings `x (B, T, D)`."""
         return x
 
+    def rotate(self, heads: Tensor) -> Tensor:
+        """How queries and keys `(B, H, T, K)` turn inside attention."""
+        return heads
 
-class SinusoidalPosition(nn.Module):
-    """Add sines and cosines of geometrically growing wavelengths (Vaswani et al. 2017, section 3.5)."""
+    def bias(self, visible: Tensor) -> Tensor:
+        """What becomes of `visible (B, 1, 1 or T, T)`, True = may be seen, before it reaches the scores."""
+        return visible
+
+
+class SinusoidalPosition(NoPosition):
+    """Add sines and cosines of geometrically growing wavelengths (Vaswani et al. 2017, arXiv:1706.03762, section 3.5)."""
 
     table: Tensor  # (max_len, D)
 
-    def __init__(self, *, d_model: int, max_len: int) -> None:
-        super().__init__()
+    def __init__(self, *, d_model: int, n_heads: int, max_len: int) -> None:
+        super().__init__(d_model=d_model, n_heads=n_heads, max_len=max_len)
         self.register_buffer("table", sinusoidal_table(max_len, d_model), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
+        if x.shape[1] > len(self.table):
+            self.table = sinusoidal_table(x.shape[1], x.shape[2]).to(self.table)
         return x + self.table[: x.shape[1]]  # (B, T, D)
 
 
-class LearnedPosition(nn.Module):
-    """Add one trained vector a position (Gehring et al. 2017, arXiv:1705.03122; used by BERT)."""
+class LearnedPosition(NoPosition):
+    """Add one trained vector a position (Gehring et al. 2017, arXiv:1705.03122; used by BERT); ends at `max_len`."""
 
-    def __init__(self, *, d_model: int, max_len: int) -> None:
-        super().__init__()
+    def __init__(self, *, d_model: int, n_heads: int, max_len: int) -> None:
+        super().__init__(d_model=d_model, n_heads=n_heads, max_len=max_len)
+        self.longest = max_len
         self.embedding = nn.Embedding(max_len, d_model)
 
     def forward(self, x: Tensor) -> Tensor:
+        if x.shape[1] > len(self.embedding.weight):
+            raise UserError(
+                f"{x.shape[1]} tokens, but learned positions end at max_len={self.longest}: cut the text there"
+            )
         return x + self.embedding.weight[: x.shape[1]]  # (B, T, D)
+
+
+class RotaryPosition(NoPosition):
+    """Turn pairs of coordinates by angles that grow with the place (Su et al. 2021, arXiv:2104.09864, equation 34).
+
+    Coordinate i is paired with i + K/2, as in GPT-NeoX: the same up to the order of coordinates.
+    """
+
+    def __init__(self, *, d_model: int, n_heads: int, max_len: int) -> None:
+        super().__init__(d_model=d_model, n_heads=n_heads, max_len=max_len)
+        self.d_head = d_model // n_heads
+        if self.d_head % 2:
+            raise UserError(
+                f"rotary positions turn pairs, but d_head={self.d_head} (d_model / n_heads) is odd: make it even"
+            )
+
+    def rotate(self, heads: Tensor) -> Tensor:
+        half = self.d_head // 2
+        frequency = torch.exp(torch.arange(half, device=heads.device) * (-math.log(10000.0) / half))  # (K/2,)
+        angle = torch.arange(heads.shape[-2], device=heads.device)[:, None] * frequency  # (T, K/2)
+        sine, cosine = angle.sin(), angle.cos()
+        a, b = heads.float().chunk(2, dim=-1)  # (B, H, T, K/2) each
+        return torch.cat([a * cosine - b * sine, b * cosine + a * sine], dim=-1).to(heads.dtype)  # (B, H, T, K)
+
+
+class AlibiPosition(NoPosition):
+    """Take from each score the distance times the head's slope (Press et al. 2022, arXiv:2108.12409), both ways."""
+
+    slopes: Tensor  # (H,)
+
+    def __init__(self, *, d_model: int, n_heads: int, max_len: int) -> None:
+        super().__init__(d_model=d_model, n_heads=n_heads, max_len=max_len)
+        self.register_buffer("slopes", torch.tensor(alibi_slopes(n_heads)), persistent=False)
+
+    def bias(self, visible: Tensor) -> Tensor:
+        distance = distances(visible[:, 0, 0, :]).abs()  # (T, T)
+        return torch.where(visible, -self.slopes[:, None, None] * distance, -torch.inf)  # (B, H, T, T)
 
 
 def sinusoidal_table(n_positions: int, d_model: int) -> Tensor:
     """Return `(n_positions, D)`: even columns sin(p / 10000^(i/D)), odd columns the cosine of the same angle; any D."""
     position = torch.arange(n_positions, dtype=torch.float32)[:, None]  # (P, 1)
     frequency = torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))  # (⌈D/2⌉,)
-    angles = position * frequency  # (P, ⌈D/2⌉)
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)[:, :d_model]  # (P, D)
+    angle = position * frequency  # (P, ⌈D/2⌉)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)[:, :d_model]  # (P, D)
 
 
-POSITIONS = {"none": NoPosition, "sinusoidal": SinusoidalPosition, "learned": LearnedPosition}
+def alibi_slopes(n_heads: int) -> list[float]:
+    """2^(-8/H), 2^(-16/H), …; where H is no power of two, the rest from twice the next lower one, as its authors do."""
+    power = 2 ** int(math.log2(n_heads))
+    slopes = [2 ** (-8 * (head + 1) / power) for head in range(power)]
+    return slopes if power == n_heads else slopes + alibi_slopes(2 * power)[::2][: n_heads - power]
+
+
+POSITIONS = {
+    "learned": LearnedPosition,
+    "sinusoidal": SinusoidalPosition,
+    "rotary": RotaryPosition,
+    "alibi": AlibiPosition,
+    "none": NoPosition,
+}

@@ -28,7 +28,12 @@ SMALL = {
     "d_ff": 32,
     "max_len": 24,
     "dropout": 0.0,
+    "attention": "scaled_dot_product",
     "position": "sinusoidal",
+    "mask": "padding",
+    "block": "pre_norm",
+    "norm": "layer",
+    "feed_forward": "gelu",
     "pooling": "mean",
 }
 FRUIT = ["ripe red apple", "a sweet pear", "yellow banana peel", "an apple and a pear", "plum jam", "sour green plum"]

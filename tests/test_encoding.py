@@ -18,9 +18,9 @@ def tokenizer() -> Tokenizer:
     return tokenizer
 
 
-def rows(tokenizer: Tokenizer, texts: list[str], max_len: int = 10) -> list[list[str]]:
-    tokens = encode(tokenizer, texts, max_len=max_len)
-    ends = tokens.offsets.tolist()
+def rows(tokenizer: Tokenizer, texts: list[str], max_len: int = 10, truncation: str = "head") -> list[list[str]]:
+    tokens = encode(tokenizer, texts, max_len=max_len, truncation=truncation)
+    ends = tokens.pieces.tolist()
     return [
         [tokenizer.id_to_token(i) for i in tokens.ids[start:end].tolist()] for start, end in itertools.pairwise(ends)
     ]
@@ -30,7 +30,8 @@ def test_texts_lie_one_after_the_other_in_one_flat_tensor(tokenizer):
     tokens = encode(tokenizer, ["one two", "three"], max_len=10)
     assert tokens.ids.tolist() == [2, 4, 5, 3, 2, 6, 3]
     assert tokens.ids.dtype == torch.int32
-    assert tokens.offsets.tolist() == [0, 4, 7]
+    assert tokens.pieces.tolist() == [0, 4, 7]
+    assert tokens.texts.tolist() == [0, 1, 2]
     assert tokens.n_truncated == 0
 
 
@@ -47,6 +48,33 @@ def test_a_text_without_tokens_becomes_one_unknown(tokenizer, text):
 def test_truncation_keeps_the_beginning_and_the_closing_token_and_is_counted(tokenizer):
     assert rows(tokenizer, ["one two three one"], max_len=5) == [[CLS, "one", "two", "three", SEP]]
     assert encode(tokenizer, ["one two three one", "one two three"], max_len=5).n_truncated == 1
+
+
+LONG = "one two three one two three one"
+
+
+def test_head_and_tail_keep_a_quarter_of_the_room_for_the_beginning(tokenizer):
+    assert rows(tokenizer, [LONG], 6, "head_tail") == [[CLS, "one", "two", "three", "one", SEP]]
+    assert rows(tokenizer, ["one two"], 6, "head_tail") == [[CLS, "one", "two", SEP]]
+    assert encode(tokenizer, [LONG, "one"], max_len=6, truncation="head_tail").n_truncated == 1
+
+
+def test_windows_cover_the_whole_text_in_pieces_of_one_length(tokenizer):
+    pieces = [[CLS, "one", "two", "three", SEP], [CLS, "one", "two", "three", SEP], [CLS, "two", "three", "one", SEP]]
+    assert rows(tokenizer, [LONG, "one"], 5, "windows") == [*pieces, [CLS, "one", SEP]]
+    tokens = encode(tokenizer, [LONG, "one", "one two three one two three"], max_len=5, truncation="windows")
+    assert tokens.texts.tolist() == [0, 3, 4, 6]
+    assert tokens.lengths.tolist() == [15, 3, 10]
+    assert tokens.n_truncated == 0
+    ids, mask, text = pad(tokens, [1, 0], pad_id=0)
+    assert text.tolist() == [0, 1, 1, 1]
+    assert ids[1:].flatten().tolist() == tokens.ids[:15].tolist()
+    assert mask.sum(dim=1).tolist() == [3, 5, 5, 5]
+
+
+def test_an_unknown_truncation_is_answered_with_the_known_ones(tokenizer):
+    with pytest.raises(UserError, match="truncation=tail is unknown: choose one of head, head_tail, windows"):
+        encode(tokenizer, ["one"], max_len=5, truncation="tail")
 
 
 @pytest.mark.parametrize("text", ["🜁", "漢字", "\ud83d"])
@@ -66,12 +94,13 @@ def test_what_is_no_string_is_refused_with_its_place(tokenizer, text):
 
 def test_no_text_gives_no_row(tokenizer):
     tokens = encode(tokenizer, [], max_len=10)
-    assert (len(tokens.ids), tokens.offsets.tolist()) == (0, [0])
+    assert (len(tokens.ids), tokens.pieces.tolist(), tokens.texts.tolist()) == (0, [0], [0])
 
 
 def test_padding_is_to_the_longest_and_the_mask_is_true_on_real_tokens(tokenizer):
     tokens = encode(tokenizer, ["one two", "three", ""], max_len=10)
-    ids, mask = pad(tokens, [2, 0], pad_id=0)
+    ids, mask, text = pad(tokens, [2, 0], pad_id=0)
+    assert text.tolist() == [0, 1]
     assert ids.tolist() == [[2, 1, 3, 0], [2, 4, 5, 3]]
     assert mask.tolist() == [[True, True, True, False], [True] * 4]
     assert (ids.dtype, mask.dtype) == (torch.int64, torch.bool)

@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 
 PRODUCT = sorted([*ROOT.glob("*.py"), *(p for d in ("model", "data", "evaluation") for p in (ROOT / d).glob("*.py"))])
 FOREIGN = re.compile(r"\b(hidden_size|n_embd|embed_dim|num_heads|nhead|num_layers|intermediate_size|dim_feedforward)\b")
-NETWORK = ("attention", "feed_forward", "position", "pooling", "encoder", "classifier")
+NETWORK = ("attention", "mask", "feed_forward", "position", "pooling", "encoder", "classifier")
 
 
 def imports(path: Path) -> set[str]:
@@ -36,14 +36,24 @@ def test_names_and_sizes(path):
     assert len(text.splitlines()) <= 155
     for function in functions(path):
         docstring = ast.get_docstring(function, clean=False) or ""
-        lines = (function.end_lineno or 0) - function.lineno + 1 - len(docstring.splitlines())
+        lines = (function.end_lineno or 0) - function.body[0].lineno + 1 - len(docstring.splitlines())
         assert lines <= 40, f"{function.name} has {lines} lines"
         if function.name == "__init__":
             assert len(function.args.args + function.args.kwonlyargs) - 1 <= 8
 
 
+def code_lines(path: Path) -> int:
+    """Lines that are neither blank nor comment nor docstring."""
+    tree = ast.parse(path.read_text())
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    for node in ast.walk(tree):
+        if isinstance(node, documented) and ast.get_docstring(node) is not None:
+            node.body[0] = ast.Pass()
+    return len(ast.unparse(tree).splitlines())
+
+
 def test_the_network_is_small():
-    assert sum(len((ROOT / "model" / f"{name}.py").read_text().splitlines()) for name in NETWORK) <= 330
+    assert sum(code_lines(ROOT / "model" / f"{name}.py") for name in NETWORK) <= 400  # with every alternative
 
 
 def test_the_rooms_know_only_what_they_may():
@@ -60,8 +70,10 @@ def test_the_rooms_know_only_what_they_may():
 def test_the_network_has_no_branch_on_a_kind_in_a_forward():
     for name in NETWORK:
         for function in functions(ROOT / "model" / f"{name}.py"):
+            compared = [node for node in ast.walk(function) if isinstance(node, ast.Compare)]
             if function.name == "forward":
-                assert not any(isinstance(node, ast.If | ast.IfExp) for node in ast.walk(function)), name
+                constants = [c.value for node in compared for c in ast.walk(node) if isinstance(c, ast.Constant)]
+                assert not any(isinstance(value, str) for value in constants), name
 
 
 def test_the_readmes_tree_names_what_is_there():

@@ -43,7 +43,7 @@ def test_little_of_a_batch_is_padding():
 
 
 def test_a_batch_holds_ids_mask_and_labels_of_its_rows():
-    tokens = TokenIds(torch.tensor([5, 6, 7, 8, 9], dtype=torch.int32), torch.tensor([0, 2, 5]), 0)
+    tokens = TokenIds(torch.tensor([5, 6, 7, 8, 9], dtype=torch.int32), torch.tensor([0, 2, 5]), torch.arange(3), 0)
     batch = EncodedTexts(tokens, torch.tensor([1, 0]), pad_id=0)[np.array([1, 0])]
     assert batch["ids"].tolist() == [[7, 8, 9], [5, 6, 0]]
     assert batch["mask"].tolist() == [[True, True, True], [True, True, False]]

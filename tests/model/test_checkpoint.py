@@ -27,7 +27,7 @@ def overfit(tmp_path_factory) -> TextClassifier:
     cache = str(tmp_path_factory.mktemp("cache"))
     tokenizer = train_tokenizer(TEXTS, kind="words", vocab_size=99, min_frequency=1, lowercase=True, cache_dir=cache)
     network = build_classifier(**{**SMALL, "vocab_size": tokenizer.get_vocab_size(), "n_classes": 2})
-    ids, mask = pad(encode(tokenizer, TEXTS, max_len=24), range(8), pad_id=0)
+    ids, mask, _ = pad(encode(tokenizer, TEXTS, max_len=24), range(8), pad_id=0)
     targets = torch.tensor([0] * 4 + [1] * 4)
     optimizer, schedule = adamw(
         network, 60, lr=1e-2, weight_decay=0.0, betas=(0.9, 0.98), warmup=0.1, schedule="cosine"
@@ -45,7 +45,9 @@ def save(tmp_path):
     """Write a checkpoint as training does: weights under Lightning's prefix, the rest under `heed`."""
 
     def write(classifier: TextClassifier, name: str = "best.ckpt", prefix: str = "classifier.") -> Path:
-        content = checkpoint_content(classifier.network, labels=classifier.labels, tokenizer=classifier.tokenizer)
+        content = checkpoint_content(
+            classifier.network, labels=classifier.labels, tokenizer=classifier.tokenizer, truncation="head"
+        )
         weights = {prefix + key: value for key, value in classifier.network.state_dict().items()}
         torch.save({"state_dict": weights, "heed": content}, tmp_path / name)
         return tmp_path / name

@@ -1,13 +1,19 @@
+from functools import partial
+
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
-from model.encoder import EncoderBlock
+from errors import UserError
+from model.attention import MultiHeadAttention
+from model.encoder import PostNormBlock, PreNormBlock
+from model.feed_forward import FEED_FORWARDS
 from model.pooling import POOLINGS
 from model.position import POSITIONS
 
 
-def copy_block(theirs: nn.TransformerEncoderLayer, ours: EncoderBlock) -> None:
+def copy_block(theirs: nn.TransformerEncoderLayer, ours: PreNormBlock) -> None:
     pairs = [
         (ours.attention.qkv.weight, theirs.self_attn.in_proj_weight),
         (ours.attention.qkv.bias, theirs.self_attn.in_proj_bias),
@@ -27,16 +33,40 @@ def copy_block(theirs: nn.TransformerEncoderLayer, ours: EncoderBlock) -> None:
             target.copy_(source)
 
 
-def test_block_equals_torchs_encoder_layer():
+@pytest.mark.parametrize(("block", "norm_first"), [(PreNormBlock, True), (PostNormBlock, False)])
+@pytest.mark.parametrize("activation", ["gelu", "relu"])
+def test_block_equals_torchs_encoder_layer(block, norm_first, activation):
     torch.manual_seed(0)
-    theirs = nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, activation="gelu", batch_first=True, norm_first=True)
+    theirs = nn.TransformerEncoderLayer(
+        16, 4, 32, dropout=0.0, activation=activation, batch_first=True, norm_first=norm_first
+    )
     for parameter in theirs.parameters():
         nn.init.normal_(parameter, std=0.3)
-    ours = EncoderBlock(d_model=16, n_heads=4, d_ff=32, dropout=0.0)
+    ours = block(
+        attention=MultiHeadAttention(d_model=16, n_heads=4),
+        feed_forward=FEED_FORWARDS[activation](d_model=16, d_ff=32),
+        norm=partial(nn.LayerNorm, 16),
+        dropout=0.0,
+    )
     copy_block(theirs, ours)
     x, mask = torch.randn(3, 7, 16), torch.arange(7) < torch.tensor([[7], [4], [1]])
     expected = theirs(x, src_key_padding_mask=~mask)
     torch.testing.assert_close(ours(x, mask[:, None, None, :])[mask], expected[mask], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "activation"), [("geglu", F.gelu), ("swiglu", F.silu)])
+def test_gated_feed_forward_equals_the_formula(name, activation):
+    torch.manual_seed(0)
+    layer, x = FEED_FORWARDS[name](d_model=4, d_ff=6), torch.randn(2, 3, 4)
+    w, b = layer.inner.weight, layer.inner.bias
+    expected = (activation(x @ w[:6].T + b[:6]) * (x @ w[6:].T + b[6:])) @ layer.output.weight.T + layer.output.bias
+    torch.testing.assert_close(layer(x), expected)
+
+
+def test_a_row_of_padding_is_refused(network):
+    mask = torch.tensor([[True, True], [False, False]])
+    with pytest.raises(UserError, match="row 1 of the batch is padding only"):
+        network()(torch.ones(2, 2, dtype=torch.long), mask)
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -58,7 +88,7 @@ def test_every_row_padded_at_the_tail_keeps_its_length(network):
     assert network().encoder(torch.ones(2, 4, dtype=torch.long), mask).shape == (2, 4, 16)
 
 
-@pytest.mark.parametrize(("position", "moves"), [("none", False), ("sinusoidal", True), ("learned", True)])
+@pytest.mark.parametrize(("position", "moves"), [(name, name != "none") for name in POSITIONS])
 def test_permuted_tokens_permute_the_outputs_only_without_positions(network, position, moves):
     encoder = network(position=position).encoder
     ids, mask = torch.arange(1, 9)[None], torch.ones(1, 8, dtype=torch.bool)

@@ -18,7 +18,7 @@ QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": 
 def loader() -> DataLoader:
     """Ten texts of one length in batches of four, four and two."""
     ids = torch.from_numpy(np.random.default_rng(0).integers(1, 50, 60)).int()
-    tokens = TokenIds(ids, torch.arange(0, 61, 6), 0)
+    tokens = TokenIds(ids, torch.arange(0, 61, 6), torch.arange(11), 0)
     data = EncodedTexts(tokens, torch.tensor([0, 1, 0, 0, 1, 0, 2, 0, 1, 1]), pad_id=0)
     return DataLoader(
         data, sampler=LengthBatchSampler(tokens.lengths, max_tokens=24, seed=0, shuffle=False), batch_size=None
@@ -43,10 +43,10 @@ def test_epoch_metrics_equal_scikit_learn_on_all_rows(module, loader):
     classifier = module()
     (logged,) = Trainer(**QUIET).validate(classifier, loader, verbose=False)
     batches = [batch.values() for batch in loader]
-    assert [len(labels) for _, _, labels in batches] == [4, 4, 2]
+    assert [len(labels) for _, _, _, labels in batches] == [4, 4, 2]
     with torch.no_grad():
-        logits = torch.cat([classifier.classifier(ids, mask) for ids, mask, _ in batches])
-    labels = torch.cat([labels for _, _, labels in batches])
+        logits = torch.cat([classifier.classifier(ids, mask) for ids, mask, _, _ in batches])
+    labels = torch.cat([labels for _, _, _, labels in batches])
     assert logged["val/accuracy"] == pytest.approx(accuracy_score(labels, logits.argmax(1)))
     assert logged["val/macro_f1"] == pytest.approx(f1_score(labels, logits.argmax(1), average="macro", zero_division=0))
     assert logged["val/loss"] == pytest.approx(F.cross_entropy(logits, labels).item(), abs=1e-6)
