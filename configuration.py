@@ -31,6 +31,7 @@ RANGES: dict[str, tuple[type, float, float]] = {  # key: type, smallest, largest
     "model.n_layers": (int, 1, INF),
     "model.d_ff": (int, 1, INF),
     "model.max_len": (int, 3, INF),
+    "model.d_head": (int, 1, INF),
     "model.d_value": (int, 1, INF),
     "model.window": (int, 1, INF),
     "model.dropout": (float, 0, 0.999),

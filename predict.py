@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from errors import UserError, exit_on_user_error
 
 if TYPE_CHECKING:
-    from model import Prediction
+    from model import Prediction, TextClassifier
 
 CHUNK = 1024  # texts held at a time
 
@@ -24,12 +24,16 @@ def main() -> None:
     arguments = parse_arguments()
     from model import load_classifier  # torch takes a second to import, and --help does not need it
 
-    classifier = load_classifier(arguments.checkpoint or newest_checkpoint())
+    classifier = load_classifier(arguments.checkpoint or newest_checkpoint(), max_len=arguments.max_len)
+    if arguments.max_len and classifier.max_len < arguments.max_len:
+        note(f"--max-len {arguments.max_len}: learned positions end at {classifier.max_len}, texts are cut there")
     texts: Iterator[str] = iter(arguments.texts) if arguments.texts not in ([], ["-"]) else lines_of_stdin()
     n_texts = n_truncated = 0
     while chunk := list(islice(texts, CHUNK)):
         for text, prediction in zip(chunk, classifier.predict(chunk), strict=True):
             print(as_json(text, prediction) if arguments.json else as_line(prediction, top_k=arguments.top_k))
+            if arguments.explain:
+                explain(classifier, text, picture=arguments.picture)
         n_texts += len(chunk)
         n_truncated += classifier.n_truncated
     if n_truncated:
@@ -50,12 +54,23 @@ def parse_arguments() -> argparse.Namespace:
         "--top-k", type=int, default=1, metavar="K", help="labels shown for a text (default: %(default)s)"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line with every label's probability")
+    parser.add_argument(
+        "--explain", action="store_true", help="show which tokens spoke for the label, and draw the attention"
+    )
+    parser.add_argument("--picture", type=Path, default=Path("explanation.png"), help="where to (default: %(default)s)")
+    parser.add_argument(
+        "--max-len", type=int, metavar="N", help="tokens read of a text (default: as many as in training)"
+    )
     arguments = parser.parse_args()
     if arguments.top_k < 1:
         parser.error(f"--top-k {arguments.top_k}: give 1 or more")
+    if arguments.max_len is not None and arguments.max_len < 3:
+        parser.error(f"--max-len {arguments.max_len}: give 3 or more, two are for [CLS] and [SEP]")
     first = arguments.checkpoint
     if first is not None and not first.endswith(".ckpt") and not os.path.isfile(first):  # it is a text already
         arguments.checkpoint, arguments.texts = None, [first, *arguments.texts]
+    if arguments.explain and (len(arguments.texts) != 1 or arguments.texts == ["-"] or arguments.json):
+        parser.error("--explain is for one text on the command line, without --json")
     return arguments
 
 
@@ -87,6 +102,20 @@ def as_line(prediction: Prediction, *, top_k: int) -> str:
 def as_json(text: str, prediction: Prediction) -> str:
     """The text, its label and all probabilities as one JSON object."""
     return json.dumps({"text": text, "label": prediction.label, "probabilities": prediction.probabilities})
+
+
+def explain(classifier: TextClassifier, text: str, *, picture: Path) -> None:
+    """Print the tokens coloured by attribution and the strongest of them, and draw the attention."""
+    from rich.console import Console
+
+    from evaluation.explanation import coloured_tokens, draw_attention, strongest_tokens
+    from model.explain import attention_maps, attributions
+
+    attribution = attributions(classifier, text)
+    Console(highlight=False).print(coloured_tokens(attribution), soft_wrap=True)
+    print(strongest_tokens(attribution))
+    draw_attention(*attention_maps(classifier, text), picture)
+    print(f"attention by layer and head: {picture}")
 
 
 def note(sentence: str) -> None:

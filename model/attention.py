@@ -75,17 +75,14 @@ class MultiHeadAttention(nn.Module):
         *,
         d_model: int,
         n_heads: int,
+        d_head: int | None = None,
         d_value: int | None = None,
         bias: bool = True,
         score: Callable[..., nn.Module] = ScaledDotProduct,
         rotate: Callable[[Tensor], Tensor] = lambda heads: heads,
     ) -> None:
         super().__init__()
-        if d_model % n_heads:
-            raise UserError(
-                f"d_model={d_model} is not divisible by n_heads={n_heads}: choose d_model as a multiple of n_heads"
-            )
-        d_head = d_model // n_heads
+        d_head = d_head or head_width(d_model, n_heads)
         d_value = d_value or d_head
         self.n_heads = n_heads
         self.widths = [n_heads * d_head, n_heads * d_head, n_heads * d_value]
@@ -100,6 +97,15 @@ class MultiHeadAttention(nn.Module):
         q, k, v = (heads.unflatten(-1, (self.n_heads, -1)).transpose(1, 2) for heads in projected)  # (B, H, T, K or V)
         attended = self.score(self.rotate(q), self.rotate(k), v, mask)  # (B, H, T, V)
         return self.output(attended.transpose(1, 2).flatten(-2))  # (B, T, D)
+
+
+def head_width(d_model: int, n_heads: int) -> int:
+    """Share `d_model` out among the heads. Raises `UserError` when it does not divide."""
+    if d_model % n_heads:
+        raise UserError(
+            f"d_model={d_model} is not divisible by n_heads={n_heads}: choose d_model as a multiple of n_heads"
+        )
+    return d_model // n_heads
 
 
 def as_bias(mask: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from errors import UserError
-from model.attention import ATTENTIONS, MultiHeadAttention
+from model.attention import ATTENTIONS, MultiHeadAttention, head_width
 from model.classifier import Classifier
 from model.encoder import BLOCKS, NORMS, Encoder
 from model.feed_forward import FEED_FORWARDS
@@ -46,27 +46,30 @@ def build_classifier(
     norm: str,
     feed_forward: str,
     pooling: str,
+    d_head: int | None = None,
     d_value: int | None = None,
     bias: bool = True,
     window: int | None = None,
 ) -> Classifier:
     """Build a network and draw its weights from torch's generator; a checkpoint holds exactly these arguments.
 
-    The strings name entries of `TABLES`; `d_value` is the width of a head's values (None: that of its queries and keys),
-    `bias` whether attention's projections have one, `window` how far `mask=window` sees. Raises `UserError` for an unknown
-    name, widths that do not fit, and choices that make no sense together.
+    The strings name entries of `TABLES`. `d_head` is the width of a head's queries and keys (None: d_model / n_heads),
+    `d_value` that of its values (None: d_head), `bias` whether attention's projections have one, `window` how far
+    `mask=window` sees. Raises `UserError` for an unknown name, widths that do not fit, and choices that make no sense together.
     """
     architecture = dict(locals())
     part = {key: choose(key, architecture[key]) for key in TABLES}
     check_together(attention=attention, position=position, mask=mask, pooling=pooling)
     make_norm = partial(part["norm"], d_model)
-    placing = part["position"](d_model=d_model, n_heads=n_heads, max_len=max_len)
+    d_head = d_head or head_width(d_model, n_heads)
+    placing = part["position"](d_model=d_model, n_heads=n_heads, d_head=d_head, max_len=max_len)
 
     def make_block() -> nn.Module:
         return part["block"](
             attention=MultiHeadAttention(
                 d_model=d_model,
                 n_heads=n_heads,
+                d_head=d_head,
                 d_value=d_value,
                 bias=bias,
                 score=part["attention"],

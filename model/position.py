@@ -19,7 +19,7 @@ class NoPosition(nn.Module):
 
     longest: int | None = None  # tokens it can place; None = any number
 
-    def __init__(self, *, d_model: int, n_heads: int, max_len: int) -> None:
+    def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int) -> None:
         super().__init__()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -40,8 +40,8 @@ class SinusoidalPosition(NoPosition):
 
     table: Tensor  # (max_len, D)
 
-    def __init__(self, *, d_model: int, n_heads: int, max_len: int) -> None:
-        super().__init__(d_model=d_model, n_heads=n_heads, max_len=max_len)
+    def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int) -> None:
+        super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, max_len=max_len)
         self.register_buffer("table", sinusoidal_table(max_len, d_model), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -53,8 +53,8 @@ class SinusoidalPosition(NoPosition):
 class LearnedPosition(NoPosition):
     """Add one trained vector a position (Gehring et al. 2017, arXiv:1705.03122; used by BERT); ends at `max_len`."""
 
-    def __init__(self, *, d_model: int, n_heads: int, max_len: int) -> None:
-        super().__init__(d_model=d_model, n_heads=n_heads, max_len=max_len)
+    def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int) -> None:
+        super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, max_len=max_len)
         self.longest = max_len
         self.embedding = nn.Embedding(max_len, d_model)
 
@@ -72,8 +72,8 @@ class RotaryPosition(NoPosition):
     Coordinate i is paired with i + K/2, as in GPT-NeoX: the same up to the order of coordinates.
     """
 
-    def __init__(self, *, d_model: int, n_heads: int, max_len: int) -> None:
-        super().__init__(d_model=d_model, n_heads=n_heads, max_len=max_len)
+    def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int) -> None:
+        super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, max_len=max_len)
         self.d_head = d_model // n_heads
         if self.d_head % 2:
             raise UserError(
@@ -94,8 +94,8 @@ class AlibiPosition(NoPosition):
 
     slopes: Tensor  # (H,)
 
-    def __init__(self, *, d_model: int, n_heads: int, max_len: int) -> None:
-        super().__init__(d_model=d_model, n_heads=n_heads, max_len=max_len)
+    def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int) -> None:
+        super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, max_len=max_len)
         self.register_buffer("slopes", torch.tensor(alibi_slopes(n_heads)), persistent=False)
 
     def bias(self, visible: Tensor) -> Tensor:

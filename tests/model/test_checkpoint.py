@@ -37,6 +37,7 @@ def overfit(tmp_path_factory) -> TextClassifier:
         F.cross_entropy(network(ids, mask), targets).backward()
         optimizer.step()
         schedule.step()
+    optimizer.zero_grad()
     return TextClassifier(network, labels=LABELS, tokenizer=tokenizer)
 
 

@@ -13,7 +13,7 @@ from model.position import (
     sinusoidal_table,
 )
 
-SIZES = {"d_model": 16, "n_heads": 2, "max_len": 10}
+SIZES = {"d_model": 16, "n_heads": 2, "d_head": 8, "max_len": 10}
 
 
 @pytest.mark.parametrize("d_model", [1, 8, 33])
@@ -65,7 +65,7 @@ def test_rotary_scores_depend_on_the_distance_only():
 
 def test_rotary_wants_an_even_width():
     with pytest.raises(UserError, match=r"d_head=7 .* is odd"):
-        RotaryPosition(d_model=14, n_heads=2, max_len=10)
+        RotaryPosition(d_model=14, n_heads=2, d_head=7, max_len=10)
 
 
 def test_alibis_slopes_for_eight_and_for_six_heads():

@@ -1,0 +1,87 @@
+"""What the network looked at and what moved its answer: attention maps and token attributions of one text.
+
+L layers, H heads, T tokens, D d_model, S steps of the integral.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from encoding import CLS, SEP, UNK, encode, pad
+from errors import UserError
+from model.attention import ATTENTIONS
+from model.checkpoint import TextClassifier
+
+
+def tokenise(classifier: TextClassifier, text: str) -> tuple[list[str], Tensor, Tensor]:
+    """Return the tokens the network reads of `text` (its beginning, beyond `max_len`), `ids (1, T)` and `mask (1, T)`."""
+    tokens = encode(classifier.tokenizer, [text], max_len=classifier.max_len)
+    ids, mask, _ = pad(tokens, [0], pad_id=classifier.network.architecture["pad_id"])
+    return [classifier.tokenizer.id_to_token(number) or "" for number in ids[0].tolist()], ids, mask
+
+
+@torch.inference_mode()
+def attention_maps(classifier: TextClassifier, text: str) -> tuple[list[str], Tensor]:
+    """Return the tokens of `text` and how each (row) weighs each (column): `(L, H, T, T)`, rows summing to one.
+
+    The weights are what the network's own attention makes of the identity matrix in the place of the values.
+    """
+    tokens, ids, mask = tokenise(classifier, text)
+    maps: list[Tensor] = []
+
+    def keep(score, arguments, output) -> None:
+        q, k, v, visible = arguments
+        identity = torch.eye(k.shape[-2], dtype=v.dtype, device=v.device).expand(*k.shape[:2], -1, -1)  # (1, H, T, T)
+        maps.append(score.forward(q, k, identity, visible)[0])  # (H, T, T)
+
+    scores = [module for module in classifier.network.modules() if isinstance(module, tuple(ATTENTIONS.values()))]
+    hooks = [score.register_forward_hook(keep) for score in scores]
+    try:
+        classifier.network(ids, mask)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return tokens, torch.stack(maps)  # (L, H, T, T)
+
+
+class Attribution(NamedTuple):
+    """How much each token moved the logit of `label`; the scores add up to `change`."""
+
+    label: str
+    tokens: list[str]
+    scores: Tensor  # (T,)
+    change: float  # the label's logit for the text, less that for as many unknown tokens
+
+
+def attributions(classifier: TextClassifier, text: str, *, label: str | None = None, steps: int = 64) -> Attribution:
+    """Integrated gradients (Sundararajan et al. 2017, arXiv:1703.01365, equation 1) from unknown tokens to the text.
+
+    `label` is the most probable one by default. `steps` points of Gauss and Legendre's rule make the integral. Raises
+    `UserError` for a label the classifier does not know.
+    """
+    label = label or classifier.predict([text])[0].label
+    if label not in classifier.labels:
+        raise UserError(f"label {label!r} is unknown: choose one of {', '.join(classifier.labels)}")
+    tokens, ids, mask = tokenise(classifier, text)
+    network, target = classifier.network, classifier.labels.index(label)
+    unknown = [token if token in (CLS, SEP) else UNK for token in tokens]
+    start_ids = torch.tensor([[classifier.tokenizer.token_to_id(token) for token in unknown]])  # (1, T)
+    with torch.no_grad():
+        start, end = network.encoder.embedding(start_ids), network.encoder.embedding(ids)  # (1, T, D) each
+        change = network(ids, mask)[0, target] - network(start_ids, mask)[0, target]
+    nodes, weights = np.polynomial.legendre.leggauss(steps)
+    gradient = torch.zeros_like(end)
+    for node, weight in zip(nodes, weights, strict=True):
+        point = (start + (node + 1) / 2 * (end - start)).requires_grad_()  # (1, T, D)
+        hook = network.encoder.embedding.register_forward_hook(lambda *_, point=point: point)
+        try:
+            logit = network(ids, mask)[0, target]
+        finally:
+            hook.remove()
+        gradient += weight / 2 * torch.autograd.grad(logit, point)[0]
+    scores = ((end - start) * gradient).sum(dim=-1)[0]  # (T,)
+    return Attribution(label, tokens, scores, float(change))
