@@ -10,7 +10,6 @@ import importlib.util
 import logging
 from pathlib import Path
 
-import pandas as pd
 from datasets import ClassLabel, Dataset, DatasetDict, load_dataset
 
 from data.splits import complete_splits
@@ -81,26 +80,34 @@ def hub(*, name: str | None, text: str, label: str, split_seed: int) -> DatasetD
 
 
 def read_csv(path: str, *, text: str, label: str) -> Dataset:
-    """Read one CSV; every cell stays the string it is ("007", "NA"), a byte order mark is dropped."""
+    """Read one CSV; every cell stays the string it is ("007", "NA"), a byte order mark is dropped, an empty cell is missing."""
+    path = str(Path(path).expanduser())
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file; give the path of a CSV with the columns {text} and {label}")
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            header = next(csv.reader(file), [])
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[""], encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path}: not UTF-8 (byte {error.object[error.start]:#04x} is none); save the file as UTF-8"
-        ) from error
-    except pd.errors.EmptyDataError as error:
-        raise UserError(f"{path}: the file is empty; it needs a header with {text} and {label}, and rows") from error
-    except (pd.errors.ParserError, csv.Error) as error:
-        raise UserError(
-            f"{path}: not a readable CSV ({error}); put texts with commas or quotes in double quotes"
-        ) from error
+    csv.field_size_limit(2**31 - 1)  # a text may be longer than the 131,072 characters of the default
+    rows: list[list[str | None]] = []
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, strict=True)
+        try:
+            header = next(reader, [])
+            for cells in filter(None, reader):  # a blank line is no row
+                if len(cells) != len(header):
+                    raise UserError(
+                        f"{path}: line {reader.line_num} has {len(cells)} cells and the header {len(header)}; put texts with "
+                        "commas in double quotes"
+                    )
+                rows.append([cell or None for cell in cells])
+        except UnicodeDecodeError as error:
+            wrong = error.object[error.start]
+            raise UserError(f"{path}: not UTF-8 (byte {wrong:#04x} is none); save the file as UTF-8") from error
+        except csv.Error as error:
+            raise UserError(f"{path}: line {reader.line_num}: {error}; close every double quote") from error
+    if not header:
+        raise UserError(f"{path}: the file is empty; it needs a header with {text} and {label}, and rows")
     if repeated := sorted({name for name in header if header.count(name) > 1}):
         raise UserError(f"{path}: the column {', '.join(repeated)} is there more than once; rename or drop one")
-    return _plain(Dataset.from_pandas(table, preserve_index=False), path, text=text, label=label)
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(header)}
+    return _plain(Dataset.from_dict(columns), path, text=text, label=label)
 
 
 def _plain(table: Dataset, name: str, *, text: str, label: str) -> Dataset:

@@ -5,6 +5,7 @@ L layers, H heads, T tokens.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,29 +41,26 @@ def strongest_tokens(attribution: Attribution) -> str:
 
 def draw_attention(tokens: Sequence[str], maps: Tensor, path: Path) -> None:
     """Write a picture of `maps (L, H, T, T)`: a row of heat maps a layer, a column a head, one scale for all."""
-    import matplotlib
+    from matplotlib.figure import Figure  # not above: the tokens need no matplotlib
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    tokens, maps = tokens[:MOST_TOKENS], maps[:, :, :MOST_TOKENS, :MOST_TOKENS]
-    n_layers, n_heads = maps.shape[:2]
+    tokens, weights = tokens[:MOST_TOKENS], maps[:, :, :MOST_TOKENS, :MOST_TOKENS].numpy()
+    n_layers, n_heads = weights.shape[:2]
     named = len(tokens) <= MOST_NAMES
     side = max(2.6, 0.19 * len(tokens)) if named else 5.0
-    figure, axes = pyplot.subplots(
-        n_layers, n_heads, figsize=(side * n_heads + 1.6, side * n_layers + 0.8), squeeze=False, layout="constrained"
-    )
-    top = float(maps.max())
+    figure = Figure(figsize=(side * n_heads + 1.6, side * n_layers + 0.8), layout="constrained")
+    axes = figure.subplots(n_layers, n_heads, squeeze=False)
+    top = weights.max()
     for layer in range(n_layers):
         for head in range(n_heads):
             axis = axes[layer, head]
-            image = axis.imshow(maps[layer, head], cmap="viridis", vmin=0, vmax=top)
+            image = axis.imshow(weights[layer, head], cmap="viridis", vmin=0, vmax=top)
             axis.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=9)
             if named:
-                axis.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=7)
-                axis.set_yticks(range(len(tokens)), tokens, fontsize=7)
+                axis.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=7, parse_math=False)
+                axis.set_yticks(range(len(tokens)), tokens, fontsize=7, parse_math=False)
     figure.supylabel("this token", fontsize=9)
     figure.supxlabel("weighs this one", fontsize=9)
     figure.colorbar(image, ax=axes, label="weight", shrink=0.8)
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box stands for what the font lacks
+        figure.savefig(path, dpi=120)

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import logging
 import time
 
 from pytorch_lightning import Callback, LightningModule, Trainer
 
-log = logging.getLogger("heed")
-
 
 class EpochLine(Callback):
-    """Log loss, validation metrics and seconds once an epoch."""
+    """Print loss, validation metrics and seconds once an epoch."""
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.started = time.perf_counter()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
-        log.info(
-            "epoch %3d/%d  train loss %.3f  validation loss %.3f  accuracy %5.1f %%  macro-F1 %5.1f %%  %.1f s",
-            trainer.current_epoch + 1,
-            trainer.max_epochs,
-            metrics["train/loss"],
-            metrics["val/loss"],
-            100 * metrics["val/accuracy"],
-            100 * metrics["val/macro_f1"],
-            time.perf_counter() - self.started,
+        # print, not log: a progress bar that is alive moves aside for what is printed.
+        print(
+            f"epoch {trainer.current_epoch + 1:3d}/{trainer.max_epochs}"
+            f"  train loss {metrics['train/loss']:.3f}  validation loss {metrics['val/loss']:.3f}"
+            f"  accuracy {100 * metrics['val/accuracy']:5.1f} %  macro-F1 {100 * metrics['val/macro_f1']:5.1f} %"
+            f"  {time.perf_counter() - self.started:.1f} s",
+            flush=True,
         )

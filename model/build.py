@@ -15,7 +15,7 @@ from model.encoder import BLOCKS, NORMS, Encoder
 from model.feed_forward import FEED_FORWARDS
 from model.mask import MASKS
 from model.pooling import POOLINGS
-from model.position import POSITIONS
+from model.position import EMBEDDING_STD, POSITIONS
 
 TABLES: dict[str, dict[str, Any]] = {
     "attention": ATTENTIONS,
@@ -129,7 +129,7 @@ def initialise(classifier: Classifier, *, n_layers: int) -> None:
     """
     for name, module in classifier.named_modules():
         if isinstance(module, nn.Embedding):
-            nn.init.normal_(module.weight, std=0.02)
+            nn.init.normal_(module.weight, std=EMBEDDING_STD)
             if module.padding_idx is not None:
                 nn.init.zeros_(module.weight[module.padding_idx])
         elif isinstance(module, nn.Linear):

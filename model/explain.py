@@ -57,11 +57,12 @@ class Attribution(NamedTuple):
     change: float  # the label's logit for the text, less that for as many unknown tokens
 
 
-def attributions(classifier: TextClassifier, text: str, *, label: str | None = None, steps: int = 64) -> Attribution:
+def attributions(classifier: TextClassifier, text: str, *, label: str | None = None) -> Attribution:
     """Integrated gradients (Sundararajan et al. 2017, arXiv:1703.01365, equation 1) from unknown tokens to the text.
 
-    `label` is the most probable one by default. `steps` points of Gauss and Legendre's rule make the integral. Raises
-    `UserError` for a label the classifier does not know.
+    `label` is the most probable one by default. The steps of Gauss and Legendre's rule are doubled until the scores add up
+    to the change within 1 % (2,048 at most: norms bend sharply where an embedding passes near zero). Raises `UserError` for
+    a label the classifier does not know.
     """
     label = label or classifier.predict([text])[0].label
     if label not in classifier.labels:
@@ -72,16 +73,27 @@ def attributions(classifier: TextClassifier, text: str, *, label: str | None = N
     start_ids = torch.tensor([[classifier.tokenizer.token_to_id(token) for token in unknown]])  # (1, T)
     with torch.no_grad():
         start, end = network.encoder.embedding(start_ids), network.encoder.embedding(ids)  # (1, T, D) each
-        change = network(ids, mask)[0, target] - network(start_ids, mask)[0, target]
-    nodes, weights = np.polynomial.legendre.leggauss(steps)
-    gradient = torch.zeros_like(end)
-    for node, weight in zip(nodes, weights, strict=True):
-        point = (start + (node + 1) / 2 * (end - start)).requires_grad_()  # (1, T, D)
-        hook = network.encoder.embedding.register_forward_hook(lambda *_, point=point: point)
+        change = float(network(ids, mask)[0, target] - network(start_ids, mask)[0, target])
+
+    def gradients(points: Tensor) -> Tensor:
+        """The logit's gradient at embeddings `(S, T, D)`, which take the place of the tokens' own."""
+        hook = network.encoder.embedding.register_forward_hook(lambda *_: points)
         try:
-            logit = network(ids, mask)[0, target]
+            logits = network(ids.expand(len(points), -1), mask.expand(len(points), -1))[:, target]  # (S,)
         finally:
             hook.remove()
-        gradient += weight / 2 * torch.autograd.grad(logit, point)[0]
-    scores = ((end - start) * gradient).sum(dim=-1)[0]  # (T,)
-    return Attribution(label, tokens, scores, float(change))
+        return torch.autograd.grad(logits.sum(), points)[0]  # (S, T, D)
+
+    for steps in (32, 64, 128, 256, 512, 1024, 2048):
+        nodes, weights = (
+            torch.tensor(a / 2, dtype=end.dtype)[:, None, None] for a in np.polynomial.legendre.leggauss(steps)
+        )
+        chunks = zip(nodes.split(16), weights.split(16), strict=True)
+        path = [
+            (weight * gradients((start + (node + 0.5) * (end - start)).requires_grad_())).sum(0)
+            for node, weight in chunks
+        ]
+        scores = ((end - start)[0] * torch.stack(path).sum(0)).sum(dim=-1)  # (T,)
+        if abs(float(scores.sum()) - change) <= 0.01 * abs(change):
+            break
+    return Attribution(label, tokens, scores, change)

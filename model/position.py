@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from errors import UserError
 from model.mask import distances
 
+EMBEDDING_STD = 0.02  # of the tokens' embeddings when drawn (`build.initialise`)
+
 
 class NoPosition(nn.Module):
     """Leave everything as it is: the encoder sees a bag of tokens. The others replace one of the three methods."""
@@ -36,18 +38,22 @@ class NoPosition(nn.Module):
 
 
 class SinusoidalPosition(NoPosition):
-    """Add sines and cosines of geometrically growing wavelengths (Vaswani et al. 2017, arXiv:1706.03762, section 3.5)."""
+    """Add sines and cosines of geometrically growing wavelengths (Vaswani et al. 2017, arXiv:1706.03762, section 3.5).
+
+    Scaled to the embeddings' spread: its authors multiply the embeddings instead. At full size it would drown them.
+    """
 
     table: Tensor  # (max_len, D)
 
     def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int) -> None:
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, max_len=max_len)
         self.register_buffer("table", sinusoidal_table(max_len, d_model), persistent=False)
+        self.scale = EMBEDDING_STD * math.sqrt(2)  # a sine's own spread is 1/√2
 
     def forward(self, x: Tensor) -> Tensor:
         if x.shape[1] > len(self.table):
             self.table = sinusoidal_table(x.shape[1], x.shape[2]).to(self.table)
-        return x + self.table[: x.shape[1]]  # (B, T, D)
+        return x + self.scale * self.table[: x.shape[1]]  # (B, T, D)
 
 
 class LearnedPosition(NoPosition):

@@ -38,6 +38,18 @@ def test_train_then_predict(command, corpus, tmp_path):
     assert all(len(line.split("\t")) == 2 for line in piped.stdout.splitlines())
     assert "1 of 3 texts are longer than 64 tokens" in piped.stderr
 
+    explained = command("predict.py", "outputs/a=b/run/best.ckpt", "a red apple", "--explain", "--picture", "why.png")
+    assert (explained.returncode, explained.stderr) == (0, "")
+    label, tokens, strongest, picture = explained.stdout.splitlines()
+    assert label.split()[0] in {"fruit", "tool"}
+    assert tokens.split() == ["[CLS]", "a", "red", "apple", "[SEP]"]
+    assert strongest.startswith(f"for {label.split()[0]}: ")
+    assert picture == "attention by layer and head: why.png"
+    assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
+    assert command("predict.py", "outputs/a=b/run/best.ckpt", "one", "two", "--explain").returncode == 2
+    longer = command("predict.py", "outputs/a=b/run/best.ckpt", "a red apple", "--max-len", "500")
+    assert longer.stderr == "note: --max-len 500: learned positions end at 64, texts are cut there\n"
+
     missing = command("predict.py", "outputs/other.ckpt", "text")
     assert (missing.returncode, missing.stdout) == (2, "")
     assert missing.stderr.startswith("error: checkpoint outputs/other.ckpt: no such file")

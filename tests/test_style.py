@@ -78,7 +78,7 @@ def test_the_network_has_no_branch_on_a_kind_in_a_forward():
 
 def test_the_readmes_tree_names_what_is_there():
     readme = (ROOT / "README.md").read_text()
-    for path in [*PRODUCT, *(ROOT / d for d in ("conf", "benchmarks", "docs", "tests"))]:
+    for path in [*PRODUCT, *(ROOT / d for d in ("conf", "notebooks", "benchmarks", "docs", "tests"))]:
         if path.name != "__init__.py":
             assert path.name in readme, path.name
 

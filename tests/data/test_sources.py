@@ -76,6 +76,10 @@ def test_a_byte_order_mark_is_dropped_and_columns_come_in_any_order(csv):
     assert table(csv("\ufefflabel,id,text\nx,1,hello\n")) == [("hello", "x")]
 
 
+def test_a_text_of_millions_of_characters_is_read(csv):
+    assert table(csv(f"text,label\n{'x' * 3_000_000},a\n")) == [("x" * 3_000_000, "a")]
+
+
 def test_integer_labels_become_names(csv):
     path = csv("text,label\n" + "".join(f"text {i},{i % 5 + 1}\n" for i in range(50)))
     assert set(load(path)["train"]["label"]) == {"1", "2", "3", "4", "5"}
@@ -100,10 +104,11 @@ def test_an_edited_file_is_read_anew(csv):
         ("text,topic\na,x\n", r"no column 'label', only text, topic; set data\.label=COLUMN"),
         ("text,text,label\na,b,x\n", "the column text is there more than once"),
         ("text,label\na,x\n,y\n", r"row 2 has no text \(1 such rows\)"),
-        ("text,label\na,x\nb\n", r"row 2 has no label"),
+        ("text,label\na,x\nb,\n", r"row 2 has no label"),
+        ("text,label\na,x\n\nb\n", "line 4 has 1 cells and the header 2"),
         (b"text,label\ncaf\xe9,x\n", "not UTF-8 .*0xe9"),
-        ('text,label\n"never closed,x\n', "not a readable CSV"),
-        ("text,label\na,x\na,b,c,d\n", "not a readable CSV"),
+        ('text,label\n"never closed,x\n', "line 2: .*close every double quote"),
+        ("text,label\na, b,x\nc,x\n", "line 2 has 3 cells and the header 2"),
     ],
 )
 def test_an_unsound_file_is_refused_with_its_name_and_one_sentence(csv, content, sentence):
