@@ -17,9 +17,9 @@ class EpochLine(Callback):
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
         # print, not log: a progress bar that is alive moves aside for what is printed.
         print(
-            f"epoch {trainer.current_epoch + 1:3d}/{trainer.max_epochs}"
-            f"  train loss {metrics['train/loss']:.3f}  validation loss {metrics['val/loss']:.3f}"
-            f"  accuracy {100 * metrics['val/accuracy']:5.1f} %  macro-F1 {100 * metrics['val/macro_f1']:5.1f} %"
+            f"epoch {trainer.current_epoch + 1:2d}/{trainer.max_epochs}"
+            f"  loss {metrics['train/loss']:.3f} (val {metrics['val/loss']:.3f})"
+            f"  accuracy {100 * metrics['val/accuracy']:.1f} %  macro-F1 {100 * metrics['val/macro_f1']:.1f} %"
             f"  {time.perf_counter() - self.started:.1f} s",
             flush=True,
         )

@@ -106,6 +106,26 @@ def test_texts_beyond_max_len_are_answered_and_counted(overfit):
     assert overfit.n_truncated == 0
 
 
+def test_windows_answer_with_the_mean_of_their_logits(overfit):
+    words = "an apple and a pear saw and hammer drill".split()
+    reader = TextClassifier(
+        overfit.network, labels=LABELS, tokenizer=overfit.tokenizer, truncation="windows", max_len=6
+    )
+    pieces = [words[:4], words[4:8], words[5:9]]  # two of six tokens are [CLS] and [SEP]
+    ids, mask, _ = pad(encode(overfit.tokenizer, [" ".join(piece) for piece in pieces], max_len=6), range(3), pad_id=0)
+    expected = overfit.network(ids, mask).mean(dim=0).softmax(dim=-1)
+    probabilities = reader.predict_proba(["apple", " ".join(words)])
+    torch.testing.assert_close(probabilities[1], expected.detach(), atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(probabilities[0], overfit.predict_proba(["apple"])[0], atol=1e-6, rtol=1e-5)
+
+
+def test_positions_that_are_not_learned_read_beyond_the_training_length(overfit, save):
+    longer = load_classifier(save(overfit), max_len=100)
+    assert longer.max_len == 100
+    assert longer.predict_proba(["apple " * 90]).isfinite().all()
+    assert longer.n_truncated == 0
+
+
 def test_a_checkpoint_of_a_compiled_network_loads(overfit, save):
     path = save(overfit, prefix="classifier._orig_mod.")
     torch.testing.assert_close(load_classifier(path).predict_proba(TEXTS), overfit.predict_proba(TEXTS))
