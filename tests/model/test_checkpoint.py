@@ -107,7 +107,7 @@ def test_texts_beyond_max_len_are_answered_and_counted(overfit):
 
 
 def test_windows_answer_with_the_mean_of_their_logits(overfit):
-    words = "an apple and a pear saw and hammer drill".split()
+    words = ["an", "apple", "and", "a", "pear", "saw", "and", "hammer", "drill"]
     reader = TextClassifier(
         overfit.network, labels=LABELS, tokenizer=overfit.tokenizer, truncation="windows", max_len=6
     )
