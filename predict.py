@@ -37,9 +37,7 @@ def main() -> None:
         n_texts += len(chunk)
         n_truncated += classifier.n_truncated
     if n_truncated:
-        note(
-            f"{n_truncated} of {n_texts} texts are longer than {classifier.max_len} tokens: only their beginning was read"
-        )
+        note(f"{n_truncated} of {n_texts} texts are longer than {classifier.max_len} tokens: only so many were read")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -71,6 +69,8 @@ def parse_arguments() -> argparse.Namespace:
         arguments.checkpoint, arguments.texts = None, [first, *arguments.texts]
     if arguments.explain and (len(arguments.texts) != 1 or arguments.texts == ["-"] or arguments.json):
         parser.error("--explain is for one text on the command line, without --json")
+    if arguments.picture.suffix != ".png" or not arguments.picture.parent.is_dir():
+        parser.error(f"--picture {arguments.picture}: give a path that ends in .png, in a folder that exists")
     return arguments
 
 

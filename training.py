@@ -42,8 +42,9 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
         return math.nan
     classifier = load_classifier(keep_best.best_model_path)  # what is tested is the file that is left
     assert data.splits is not None
+    assert keep_best.best_model_score is not None
     write_report(classifier, data.splits, run_dir, started=started)
-    return float(keep_best.best_model_score or math.nan)
+    return float(keep_best.best_model_score)
 
 
 def make_data(config: DictConfig) -> TextDataModule:

@@ -71,7 +71,7 @@ class Stepper:
         data = make_data(config)
         self.module = make_module(config, data)
         self.module.log = lambda *_, **__: None  # type: ignore[method-assign]
-        self.optimizer, self.schedule = self.module.make_optimizer(self.module.classifier, 10**6)
+        self.optimizer, _ = self.module.make_optimizer(self.module.classifier, 10**6)
         self.batches = list(data.train_dataloader())[:10]
         self.tokens = sum(int(batch["mask"].sum()) for batch in self.batches)
 

@@ -80,16 +80,14 @@ class RotaryPosition(NoPosition):
 
     def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int) -> None:
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, max_len=max_len)
-        self.d_head = d_model // n_heads
-        if self.d_head % 2:
+        if d_head % 2:
             raise UserError(
-                f"rotary positions turn pairs, but d_head={self.d_head} (d_model / n_heads) is odd: make it even"
+                f"rotary positions turn pairs, but d_head={d_head} (or d_model / n_heads) is odd: make it even"
             )
 
     def rotate(self, heads: Tensor) -> Tensor:
-        half = self.d_head // 2
-        frequency = torch.exp(torch.arange(half, device=heads.device) * (-math.log(10000.0) / half))  # (K/2,)
-        angle = torch.arange(heads.shape[-2], device=heads.device)[:, None] * frequency  # (T, K/2)
+        place = torch.arange(heads.shape[-2], device=heads.device)[:, None]  # (T, 1)
+        angle = place * frequencies(heads.shape[-1]).to(heads.device)  # (T, K/2)
         sine, cosine = angle.sin(), angle.cos()
         a, b = heads.float().chunk(2, dim=-1)  # (B, H, T, K/2) each
         return torch.cat([a * cosine - b * sine, b * cosine + a * sine], dim=-1).to(heads.dtype)  # (B, H, T, K)
@@ -109,11 +107,15 @@ class AlibiPosition(NoPosition):
         return torch.where(visible, -self.slopes[:, None, None] * distance, -torch.inf)  # (B, H, T, T)
 
 
+def frequencies(width: int) -> Tensor:
+    """Return 10000^(-i/width) for i = 0, 2, 4, …, `(⌈width/2⌉,)`: what sinusoidal and rotary positions share."""
+    return torch.exp(torch.arange(0, width, 2) * (-math.log(10000.0) / width))
+
+
 def sinusoidal_table(n_positions: int, d_model: int) -> Tensor:
     """Return `(n_positions, D)`: even columns sin(p / 10000^(i/D)), odd columns the cosine of the same angle; any D."""
     position = torch.arange(n_positions, dtype=torch.float32)[:, None]  # (P, 1)
-    frequency = torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))  # (⌈D/2⌉,)
-    angle = position * frequency  # (P, ⌈D/2⌉)
+    angle = position * frequencies(d_model)  # (P, ⌈D/2⌉)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)[:, :d_model]  # (P, D)
 
 

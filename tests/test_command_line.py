@@ -47,6 +47,10 @@ def test_train_then_predict(command, corpus, tmp_path):
     assert picture == "attention by layer and head: why.png"
     assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
     assert command("predict.py", "outputs/a=b/run/best.ckpt", "one", "two", "--explain").returncode == 2
+    assert (
+        command("predict.py", "outputs/a=b/run/best.ckpt", "one", "--explain", "--picture", "no/why.png").returncode
+        == 2
+    )
     longer = command("predict.py", "outputs/a=b/run/best.ckpt", "a red apple", "--max-len", "500")
     assert longer.stderr == "note: --max-len 500: learned positions end at 64, texts are cut there\n"
 

@@ -63,6 +63,16 @@ def test_rotary_scores_depend_on_the_distance_only():
     assert scores[0, 3] != pytest.approx(scores[0, 7].item(), abs=1e-3)
 
 
+def test_rotary_follows_the_heads_own_width():
+    heads = torch.randn(1, 2, 5, 12)
+    turned = RotaryPosition(**{**SIZES, "d_head": 12}).rotate(heads)
+    torch.testing.assert_close(turned.norm(dim=-1), heads.norm(dim=-1))
+    assert turned[0, 0, 1, 1].item() == pytest.approx(
+        float(heads[0, 0, 1, 1] * math.cos(10000 ** (-2 / 12)) - heads[0, 0, 1, 7] * math.sin(10000 ** (-2 / 12))),
+        abs=1e-5,
+    )
+
+
 def test_rotary_wants_an_even_width():
     with pytest.raises(UserError, match=r"d_head=7 .* is odd"):
         RotaryPosition(d_model=14, n_heads=2, d_head=7, max_len=10)
