@@ -24,6 +24,7 @@ RANGES: dict[str, tuple[type, float, float]] = {  # key: type, smallest, largest
     "steps": (int, 1, INF),
     "label_smoothing": (float, 0, 0.999),
     "data.split_seed": (int, 0, INF),
+    "data.head": (int, 1, INF),
     "tokenizer.vocab_size": (int, 5, INF),
     "tokenizer.min_frequency": (int, 0, INF),
     "model.d_model": (int, 1, INF),
@@ -39,6 +40,7 @@ RANGES: dict[str, tuple[type, float, float]] = {  # key: type, smallest, largest
     "optimizer.weight_decay": (float, 0, INF),
     "optimizer.warmup": (float, 0, 0.999),
     "trainer.max_epochs": (int, 1, INF),
+    "trainer.max_steps": (int, -1, INF),
     "trainer.gradient_clip_val": (float, 0, INF),
 }
 

@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from errors import UserError
+from truncation import TRUNCATIONS, share_out
 
 PAD, UNK, CLS, SEP = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 CHUNK = 1024  # texts tokenised at a time, so that Python objects never exist for all of them
@@ -25,63 +26,55 @@ class TokenIds(NamedTuple):
     ids: Tensor  # (N,) int32
     pieces: Tensor  # (all pieces + 1,) int64, where each begins in ids
     texts: Tensor  # (R + 1,) int64, where each begins in pieces
-    n_truncated: int  # texts of which something was cut off
+    n_tokens: Tensor  # (R,) int64, of the whole text, before anything was cut off
 
     @property
     def lengths(self) -> Tensor:  # (R,) what a text costs in a batch: its pieces are equally long
         return self.texts.diff() * self.pieces.diff()[self.texts[:-1]]
 
 
-def head(ids: list[int], room: int) -> list[list[int]]:
-    """The beginning."""
-    return [ids[:room]]
+def encode(
+    tokenizer: Tokenizer, texts: Sequence[str | Sequence[str]], *, max_len: int, truncation: str = "head"
+) -> TokenIds:
+    """Tokenise into `[CLS] text [SEP]`, or `[CLS] part [SEP] part [SEP]` where a text is a list of parts.
 
-
-def head_tail(ids: list[int], room: int) -> list[list[int]]:
-    """A quarter of the room for the beginning, the rest for the end (Sun et al. 2019, arXiv:1905.05583, section 5.3.1)."""
-    return [ids if len(ids) <= room else ids[: room // 4] + ids[room // 4 - room :]]
-
-
-def windows(ids: list[int], room: int) -> list[list[int]]:
-    """Pieces side by side, the last one moved back to end with the text; their logits are averaged."""
-    if len(ids) <= room:
-        return [ids]
-    starts = [*range(0, len(ids) - room, room), len(ids) - room]
-    return [ids[start : start + room] for start in starts]
-
-
-TRUNCATIONS = {"head": head, "head_tail": head_tail, "windows": windows}
-
-
-def encode(tokenizer: Tokenizer, texts: Sequence[str], *, max_len: int, truncation: str = "head") -> TokenIds:
-    """Tokenise into `[CLS] text [SEP]`, a text of more than `max_len` tokens in all cut as `truncation` says.
-
-    A text without any token (empty, only blanks) becomes one `[UNK]`; a lone surrogate becomes "?"; a special
-    token spelled in the text is text. Raises `UserError` for a text that is not a string and an unknown truncation.
+    More than `max_len` tokens in all are cut as `truncation` says, the longest part first. A text without any token
+    (empty, only blanks) becomes one `[UNK]`; a lone surrogate becomes "?"; a special token spelled in the text is text.
+    Raises `UserError` for a text that is not a string and an unknown truncation.
     """
     if truncation not in TRUNCATIONS:
         raise UserError(f"truncation={truncation} is unknown: choose one of {', '.join(TRUNCATIONS)}")
+    cut = TRUNCATIONS[truncation]
     tokenizer.encode_special_tokens = True
-    unknown, prefix, suffix = ([_id(tokenizer, token)] for token in (UNK, CLS, SEP))
-    room = max_len - len(prefix) - len(suffix)
+    unknown, cls, sep = (_id(tokenizer, token) for token in (UNK, CLS, SEP))
     flat: list[np.ndarray] = [np.empty(0, np.int32)]
     piece_lengths: list[int] = []
     pieces_of_text: list[int] = []
-    n_truncated = 0
+    n_tokens: list[int] = []
     for start in range(0, len(texts), CHUNK):
         clean = [_clean(text, start + i) for i, text in enumerate(texts[start : start + CHUNK])]
+        encodings = iter(
+            tokenizer.encode_batch_fast([part for text in clean for part in text], add_special_tokens=False)
+        )
         chunk: list[int] = []
-        for encoding in tokenizer.encode_batch_fast(clean, add_special_tokens=False):
-            ids = encoding.ids or unknown
-            pieces = TRUNCATIONS[truncation](ids, room)
+        for text in clean:
+            parts = [next(encodings).ids for _ in text]
+            if not any(parts):
+                parts[0] = [unknown]
+            shares = share_out([len(part) for part in parts], max_len - 1 - len(parts))
+            earlier = [t for part, share in zip(parts[:-1], shares, strict=False) for t in (*cut(part, share)[0], sep)]
+            pieces = cut(parts[-1], shares[-1])
             for piece in pieces:
-                chunk += [*prefix, *piece, *suffix]
-                piece_lengths.append(len(prefix) + len(piece) + len(suffix))
+                chunk += [cls, *earlier, *piece, sep]
+                piece_lengths.append(len(earlier) + len(piece) + 2)
             pieces_of_text.append(len(pieces))
-            n_truncated += len(ids) > room and truncation != "windows"
+            n_tokens.append(sum(map(len, parts)) + 1 + len(parts))
         flat.append(np.array(chunk, np.int32))
     return TokenIds(
-        torch.from_numpy(np.concatenate(flat)), _offsets(piece_lengths), _offsets(pieces_of_text), n_truncated
+        torch.from_numpy(np.concatenate(flat)),
+        _offsets(piece_lengths),
+        _offsets(pieces_of_text),
+        torch.tensor(n_tokens, dtype=torch.int64),
     )
 
 
@@ -96,12 +89,14 @@ def _id(tokenizer: Tokenizer, token: str) -> int:
     return number
 
 
-def _clean(text: str, row: int) -> str:
-    if not isinstance(text, str):
+def _clean(text: str | Sequence[str], row: int) -> list[str]:
+    """The parts of a text, mostly one."""
+    parts = [text] if isinstance(text, str) else list(text) if isinstance(text, (list, tuple)) else []
+    if not parts or not all(isinstance(part, str) for part in parts):
         raise UserError(
             f"text {row + 1} is {type(text).__name__} ({text!r}), not a string: give str(text) or leave it out"
         )
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return [part.encode("utf-8", "replace").decode("utf-8") for part in parts]
 
 
 class Padded(NamedTuple):
@@ -115,11 +110,12 @@ class Padded(NamedTuple):
 def pad(tokens: TokenIds, rows: Sequence[int] | np.ndarray | Tensor, *, pad_id: int) -> Padded:
     """Pad the pieces of the texts `rows (B,)` to the longest: the one place where a mask is made."""
     index = torch.as_tensor(rows)
-    count = tokens.texts.diff()[index]  # (B,)
+    count = tokens.texts[index + 1] - tokens.texts[index]  # (B,); never work on all R texts, which may be a million
     text = torch.arange(len(index)).repeat_interleave(count)  # (P,)
     within = torch.arange(len(text)) - (count.cumsum(dim=0) - count)[text]  # (P,) 0 for a text's first piece
     piece = tokens.texts[index][text] + within  # (P,)
-    start, length = tokens.pieces[piece], tokens.pieces.diff()[piece]  # (P,) each
+    start = tokens.pieces[piece]  # (P,)
+    length = tokens.pieces[piece + 1] - start  # (P,)
     place = torch.arange(int(length.max()))  # (T,)
     mask = place < length[:, None]  # (P, T)
     source = torch.where(mask, start[:, None] + place, 0)  # (P, T) places in the flat tensor

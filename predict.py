@@ -30,10 +30,11 @@ def main() -> None:
     texts: Iterator[str] = iter(arguments.texts) if arguments.texts not in ([], ["-"]) else lines_of_stdin()
     n_texts = n_truncated = 0
     while chunk := list(islice(texts, CHUNK)):
-        for text, prediction in zip(chunk, classifier.predict(chunk), strict=True):
+        predictions = classifier.predict([parts_of(text, classifier.n_parts) for text in chunk])
+        for text, prediction in zip(chunk, predictions, strict=True):
             print(as_json(text, prediction) if arguments.json else as_line(prediction, top_k=arguments.top_k))
             if arguments.explain:
-                explain(classifier, text, picture=arguments.picture)
+                explain(classifier, parts_of(text, classifier.n_parts), picture=arguments.picture)
         n_texts += len(chunk)
         n_truncated += classifier.n_truncated
     if n_truncated:
@@ -47,9 +48,13 @@ def parse_arguments() -> argparse.Namespace:
         epilog='examples: python predict.py "a text"    python predict.py best.ckpt - < texts.txt',
     )
     parser.add_argument("checkpoint", nargs="?", help="a .ckpt file (default: the newest under outputs/)")
-    parser.add_argument("texts", nargs="*", help="the texts; - or none reads one text a line from standard input")
     parser.add_argument(
-        "--top-k", type=int, default=1, metavar="K", help="labels shown for a text (default: %(default)s)"
+        "texts",
+        nargs="*",
+        help="the texts (several columns: parted by tabs); - or none: one a line of standard input",
+    )
+    parser.add_argument(
+        "--top-k", type=int, metavar="K", help="show the K most probable labels of a text (default: its label)"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line with every label's probability")
     parser.add_argument(
@@ -60,7 +65,7 @@ def parse_arguments() -> argparse.Namespace:
         "--max-len", type=int, metavar="N", help="tokens read of a text (default: as many as in training)"
     )
     arguments = parser.parse_args()
-    if arguments.top_k < 1:
+    if arguments.top_k is not None and arguments.top_k < 1:
         parser.error(f"--top-k {arguments.top_k}: give 1 or more")
     if arguments.max_len is not None and arguments.max_len < 3:
         parser.error(f"--max-len {arguments.max_len}: give 3 or more, two are for [CLS] and [SEP]")
@@ -93,10 +98,21 @@ def lines_of_stdin() -> Iterator[str]:
     return (line.rstrip("\r\n") for line in sys.stdin)
 
 
-def as_line(prediction: Prediction, *, top_k: int) -> str:
-    """The most probable labels with their probabilities, separated by tabs."""
-    best = list(prediction.probabilities.items())[:top_k]
-    return "\t".join(f"{label} {probability:.3f}" for label, probability in best)
+def parts_of(text: str, n_parts: int) -> str | list[str]:
+    """A text as the classifier reads it: for one trained on several columns, its parts are separated by tabs."""
+    return text if n_parts == 1 else text.split("\t")
+
+
+def as_line(prediction: Prediction, *, top_k: int | None) -> str:
+    """The labels with their probabilities, separated by tabs: the `top_k` most probable, or what was decided (None).
+
+    A score is a number alone; a text without any of the labels gets "-".
+    """
+    if isinstance(prediction.label, float):
+        return f"{prediction.label:.4g}"
+    decided = [prediction.label] if isinstance(prediction.label, str) else prediction.label
+    shown = decided if top_k is None else list(prediction.probabilities)[:top_k]
+    return "\t".join(f"{label} {prediction.probabilities[label]:.3f}" for label in shown) or "-"
 
 
 def as_json(text: str, prediction: Prediction) -> str:
@@ -104,7 +120,7 @@ def as_json(text: str, prediction: Prediction) -> str:
     return json.dumps({"text": text, "label": prediction.label, "probabilities": prediction.probabilities})
 
 
-def explain(classifier: TextClassifier, text: str, *, picture: Path) -> None:
+def explain(classifier: TextClassifier, text: str | list[str], *, picture: Path) -> None:
     """Print the tokens coloured by attribution and the strongest of them, and draw the attention."""
     from rich.console import Console
 

@@ -21,8 +21,9 @@ import torch
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
+from assembly import make_data, make_module
 from benchmarks.common import RESULTS, ROOT, write_result
-from training import make_data, make_keep_best, make_module, make_trainer
+from trainer import make_keep_best, make_trainer
 
 TREC = ROOT.parent / "shared" / "datasets" / "trec"
 COMMON = ["trainer.max_epochs=15", "patience=15"]
@@ -56,8 +57,8 @@ def accuracy(overrides: list[str], seed: int) -> float:
     config = configuration(overrides, seed)
     data = make_data(config)
     with tempfile.TemporaryDirectory() as folder:
-        keep_best = make_keep_best(config, Path(folder))
-        trainer = make_trainer(config, Path(folder), keep_best, max_epochs=config.trainer.max_epochs)
+        keep_best = make_keep_best(config, data, Path(folder))
+        trainer = make_trainer(config, data, keep_best, on_start=lambda: None)
         trainer.fit(make_module(config, data), data)
     assert keep_best.best_model_score is not None
     return float(keep_best.best_model_score)

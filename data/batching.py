@@ -1,6 +1,6 @@
 """Which texts share a batch: similar lengths, a budget of tokens, and an order that is a function of (seed, epoch).
 
-R texts, B texts in a batch of P pieces (mostly P = B), T tokens of the longest.
+R texts, B texts in a batch of P pieces (mostly P = B), T tokens of the longest, C labels.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
 import numpy as np
+import torch
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
@@ -23,7 +24,7 @@ class Batch(TypedDict):
     ids: Tensor  # (P, T)
     mask: Tensor  # (P, T), True = real token
     text: Tensor  # (P,) whose piece it is, 0 to B - 1
-    labels: Tensor  # (B,)
+    labels: Tensor  # (B,), or (B, C) where a text has several
 
 
 class EncodedTexts(Dataset):
@@ -35,20 +36,25 @@ class EncodedTexts(Dataset):
     def __len__(self) -> int:
         return len(self.labels)
 
-    def __getitem__(self, rows: Sequence[int]) -> Batch:
+    def __getitem__(self, rows: Sequence[int] | np.ndarray) -> Batch:
         padded = pad(self.tokens, rows, pad_id=self.pad_id)
         return {"ids": padded.ids, "mask": padded.mask, "text": padded.text, "labels": self.labels[rows]}
 
 
 class LengthBatchSampler(Sampler):
-    """Yield the rows of one batch at a time; every row once an epoch, at most `max_tokens` padded tokens a batch.
+    """Yield the rows of one batch at a time; every one of `rows` (default: all) once an epoch.
+
+    A batch has at most `max_tokens` padded tokens.
 
     Each epoch sorts the texts by a length with a little noise, cuts the row of texts at places that do not depend on the
     epoch (so every epoch has as many batches), and shuffles the batches. Without `shuffle` the order is by length.
     """
 
-    def __init__(self, lengths: Tensor, *, max_tokens: int, seed: int, shuffle: bool) -> None:
-        self.lengths = lengths.numpy()
+    def __init__(
+        self, lengths: Tensor, *, max_tokens: int, seed: int, shuffle: bool, rows: np.ndarray | None = None
+    ) -> None:
+        self.rows = np.arange(len(lengths)) if rows is None else rows
+        self.lengths = lengths.numpy()[self.rows]
         self.seed, self.shuffle, self.epoch = seed, shuffle, 0
         ascending = np.sort(self.lengths)
         # The noise moves a text by at most this factor in the ranking, so the budget holds for any epoch.
@@ -65,6 +71,16 @@ class LengthBatchSampler(Sampler):
     def __iter__(self) -> Iterator[np.ndarray]:
         rng = np.random.default_rng((self.seed, self.epoch))
         noise = rng.uniform(1 - JITTER, 1 + JITTER, len(self.lengths)) if self.shuffle else 1.0
-        batches = np.split(np.argsort(self.lengths * noise, kind="stable"), self.ends[:-1])
+        batches = np.split(self.rows[np.argsort(self.lengths * noise, kind="stable")], self.ends[:-1])
         order = rng.permutation(len(batches)) if self.shuffle else range(len(batches))
         yield from (batches[i] for i in order)
+
+
+def balanced_rows(labels: Tensor, *, seed: int) -> np.ndarray:
+    """Rows in which every class of `labels (R,)` is as frequent as the most frequent: the rarer ones repeated."""
+    rng = np.random.default_rng(seed)
+    of_class = [torch.nonzero(labels == label).flatten().numpy() for label in labels.unique()]
+    size = max(map(len, of_class))
+    whole = [np.tile(rows, size // len(rows)) for rows in of_class]
+    rest = [rng.choice(rows, size % len(rows), replace=False) for rows in of_class]
+    return np.concatenate(whole + rest)

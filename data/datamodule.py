@@ -1,82 +1,141 @@
-"""Source, tokenizer and batches tied into what Lightning's trainer asks for."""
+"""Source, tokenizer and batches tied into what Lightning's trainer asks for.
+
+R texts.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
+import numpy as np
 import torch
-from datasets import DatasetDict
+from datasets import Dataset, DatasetDict
 from pytorch_lightning import LightningDataModule
 from tokenizers import Tokenizer
 from torch.utils.data import DataLoader
 
-from data.batching import EncodedTexts, LengthBatchSampler
-from encoding import PAD, SPECIAL_TOKENS, encode
+from data.batching import EncodedTexts, LengthBatchSampler, balanced_rows
+from data.check import check_lines
+from data.labels import targets
+from data.prepare import Prepared
+from data.streaming import StreamedTexts
+from data.tokens import encoded_on_disk
+from encoding import PAD, SEP, SPECIAL_TOKENS, UNK, encode
 from errors import UserError
 
 log = logging.getLogger("heed")
 
 
 class TextDataModule(LightningDataModule):
-    """Texts and labels of three splits as batches of ids and mask; knows the facts of the data the network needs."""
+    """Texts and labels of three splits as batches of ids and mask; knows the facts of the data the network needs.
+
+    `prepare()` returns the splits, `train_tokenizer(texts, key=…)` the tokenizer; `sampler` is None or "balanced".
+    """
 
     def __init__(
         self,
         *,
-        source: Callable[[], DatasetDict],
-        train_tokenizer: Callable[[list[str]], Tokenizer],
+        prepare: Callable[[], Prepared],
+        train_tokenizer: Callable[..., Tokenizer],
         max_len: int,
         truncation: str,
         batch_tokens: int,
+        sampler: str | None,
         seed: int,
+        cache_dir: str,
     ) -> None:
         super().__init__()
         if batch_tokens < max_len:
             raise UserError(
                 f"batch_tokens={batch_tokens} holds no text of max_len={max_len} tokens: give at least {max_len}"
             )
-        self.source, self.train_tokenizer = source, train_tokenizer
-        self.max_len, self.truncation, self.batch_tokens, self.seed = max_len, truncation, batch_tokens, seed
+        self.prepare, self.train_tokenizer = prepare, train_tokenizer
+        self.max_len, self.truncation, self.batch_tokens = max_len, truncation, batch_tokens
+        self.sampler, self.seed, self.cache_dir = sampler, seed, cache_dir
         self.splits: DatasetDict | None = None
 
     def setup(self, stage: str | None = None) -> None:
-        """Read, tokenise and encode all splits, once; the tokenizer sees the training texts alone."""
+        """Read, tokenise and encode all splits, once, and say what was found; the tokenizer sees the training texts alone."""
         if self.splits is not None:
             return
-        self.splits = self.source()
-        self.labels = sorted(set(self.splits["train"]["label"]))
-        sizes = " / ".join(f"{len(self.splits[name]):,}" for name in ("train", "validation", "test"))
-        log.info("splits      %s texts (train / validation / test) in %d classes", sizes, len(self.labels))
-        self.tokenizer = self.train_tokenizer(list(self.splits["train"]["text"]))
-        self.pad_id = SPECIAL_TOKENS.index(PAD)
+        self.splits, self.facts, key, self.stream = self.prepare()
+        self.task, self.labels = self.facts["task"], self.facts["labels"]
+        check_sampler(self.sampler, self.task)
+        self.tokenizer = self.train_tokenizer(plain_texts(self.splits["train"]), key=key)
+        self.pad_id, self.sep_id = SPECIAL_TOKENS.index(PAD), SPECIAL_TOKENS.index(SEP)
         self.vocab_size = self.tokenizer.get_vocab_size()
-        self.encoded = {name: self._encode(name) for name in self.splits}
-
-    def _encode(self, name: str) -> EncodedTexts:
-        assert self.splits is not None
-        tokens = encode(
-            self.tokenizer, list(self.splits[name]["text"]), max_len=self.max_len, truncation=self.truncation
-        )
-        number = {label: i for i, label in enumerate(self.labels)}
-        labels = torch.tensor([number[label] for label in self.splits[name]["label"]])
-        if name == "train" and tokens.n_truncated:
-            log.info(
-                "max_len     %.0f %% of the training texts are cut at %d tokens",
-                100 * tokens.n_truncated / len(labels),
-                self.max_len,
+        first = self.splits["train"][0]["text"]
+        self.n_parts = 1 if isinstance(first, str) else len(first)
+        if self.max_len < 1 + 2 * self.n_parts:
+            raise UserError(
+                f"model.max_len={self.max_len} has no room for {self.n_parts} columns: give {1 + 2 * self.n_parts}"
             )
+        self.encoded = {name: self._encode(name, key) for name in self.splits}
+        self.facts |= token_facts(self.encoded, max_len=self.max_len)
+        for head, line in check_lines(self.facts, max_len=self.max_len):
+            log.info("%-11s %s", head, line)
+
+    def _encode(self, name: str, key: str) -> EncodedTexts:
+        assert self.splits is not None
+        tokens = encoded_on_disk(
+            self.tokenizer,
+            self.splits[name]["text"],
+            key=f"{key} {name}",
+            max_len=self.max_len,
+            truncation=self.truncation,
+            cache_dir=self.cache_dir,
+        )
+        labels = targets(self.splits[name].data.column("label").to_pylist(), self.labels, self.task)
         return EncodedTexts(tokens, labels, pad_id=self.pad_id)
 
     def _loader(self, name: str, *, shuffle: bool) -> DataLoader:
         encoded = self.encoded[name]
+        rows = balanced_rows(encoded.labels, seed=self.seed) if shuffle and self.sampler == "balanced" else None
         sampler = LengthBatchSampler(
-            encoded.tokens.lengths, max_tokens=self.batch_tokens, seed=self.seed, shuffle=shuffle
+            encoded.tokens.lengths, max_tokens=self.batch_tokens, seed=self.seed, shuffle=shuffle, rows=rows
         )
         return DataLoader(encoded, sampler=sampler, batch_size=None)
 
     def train_dataloader(self) -> DataLoader:
-        return self._loader("train", shuffle=True)
+        if self.stream is None:
+            return self._loader("train", shuffle=True)
+        texts = StreamedTexts(
+            head=self.encoded["train"],
+            stream=self.stream,
+            encode=partial(encode, self.tokenizer, max_len=self.max_len, truncation=self.truncation),
+            targets=partial(targets, labels=self.labels, task=self.task),
+            max_tokens=self.batch_tokens,
+            seed=self.seed,
+        )
+        return DataLoader(texts, batch_size=None)
 
     def val_dataloader(self) -> DataLoader:
         return self._loader("validation", shuffle=False)
+
+
+def plain_texts(table: Dataset) -> Iterator[str]:
+    """One string a text, the columns of several joined by a blank."""
+    for batch in table.select_columns("text").iter(1000):
+        yield from (text if isinstance(text, str) else " ".join(text) for text in batch["text"])
+
+
+def token_facts(encoded: dict[str, EncodedTexts], *, max_len: int) -> dict[str, Any]:
+    """Lengths of the texts in tokens, the share that is cut, and the share of unknown tokens in each split."""
+    n_tokens = torch.cat([part.tokens.n_tokens for part in encoded.values()]).numpy()
+    unknown = SPECIAL_TOKENS.index(UNK)
+    return {
+        "lengths": {f"{p} %": int(np.ceil(np.percentile(n_tokens, p))) for p in (50, 90, 99, 100)},
+        "truncated": float((n_tokens > max_len).mean()),
+        "unknown": {name: float((part.tokens.ids == unknown).float().mean()) for name, part in encoded.items()},
+    }
+
+
+def check_sampler(sampler: str | None, task: str) -> None:
+    """Raise `UserError` for a sampler that is unknown or that the task does not allow."""
+    if sampler not in (None, "balanced"):
+        raise UserError(f"sampler={sampler} is unknown: choose null or balanced")
+    if sampler is not None and task != "single_label":
+        raise UserError(f"sampler=balanced needs one class a text, and the task is {task}: leave it out")

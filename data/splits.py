@@ -1,53 +1,69 @@
-"""Fair splits: cut from train what is missing, the same for the same texts whatever their order."""
+"""Fair splits: which rows go to train, validation and test, by the content of each row alone.
+
+R rows.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Sequence
 from hashlib import blake2b
 
-from datasets import Dataset, DatasetDict
+import numpy as np
 
 from errors import UserError
 
-SHARE = 0.1  # of each class, for validation and for test
+SPLITS = ("train", "validation", "test")
+TRAIN, VALIDATION, TEST = range(3)
+SLOTS = {"test": (0.0, 0.1), "validation": (0.1, 0.2)}  # which tenth of the hashes a split takes
 
 
-def complete_splits(splits: DatasetDict, *, seed: int) -> DatasetDict:
-    """Cut a missing test and validation split from train, a tenth of each class each; then check the labels.
+def fingerprint(content: str) -> int:
+    """64 bits of a text: equal texts have equal ones, and different ones differ but once in millions of corpora."""
+    return int.from_bytes(blake2b(content.encode("utf-8", "replace"), digest_size=8).digest(), "little")
 
-    Raises `UserError` for a single class, a class too small to cut, and a label that training lacks.
+
+def cut(units: np.ndarray, classes: Sequence[Sequence[str]], *, names: Sequence[str]) -> np.ndarray:
+    """Say for each row which split it goes to, 0 for train: about a tenth to each of `names`. Returns `(R,)` int8.
+
+    `units (R,)` uint64 are seeded fingerprints of what must stay together: the text, or its group. Rows that are added
+    do not move those that were there, since only a row's own unit decides. The exception are classes so small that a
+    split would lack them: there the smallest unit moves. `classes` holds each row's classes, none for a score.
+    Raises `UserError` for a class with too few units to be in every split.
     """
-    if missing := [name for name in ("test", "validation") if name not in splits]:
-        parts = _cut(splits["train"], names=missing, seed=seed)
-        splits = DatasetDict({**splits, **parts})
-    known = set(splits["train"]["label"])
-    if len(known) < 2:
-        raise UserError(f"train: one class only ({', '.join(known)}); a classifier needs at least two")
-    for name in ("validation", "test"):
-        if unknown := sorted(set(splits[name]["label"]) - known):
-            raise UserError(
-                f"{name}: the label {unknown[0]!r} is not in train ({', '.join(sorted(known))}); correct it or add examples"
-            )
-    return splits
+    share = units / 2.0**64  # (R,) even between 0 and 1
+    split = np.zeros(len(units), np.int8)
+    for name in names:
+        low, high = SLOTS[name]
+        split[(share >= low) & (share < high)] = SPLITS.index(name)
+    for of_class, rows in rows_by_class(classes).items():
+        fill(split, units, rows, wanted=[TRAIN, *map(SPLITS.index, names)], name=of_class)
+    return split
 
 
-def _cut(table: Dataset, *, names: list[str], seed: int) -> DatasetDict:
-    """Cut the named splits from `table`: of each class a tenth (at least one text) each, by the texts' seeded hashes."""
-    by_class: dict[str, list[tuple[bytes, int]]] = defaultdict(list)
-    for row, (text, label) in enumerate(zip(table["text"], table["label"], strict=True)):
-        digest = blake2b(f"{seed} {text}".encode("utf-8", "surrogatepass")).digest()
-        by_class[label].append((digest, row))
-    rows_of: dict[str, list[int]] = defaultdict(list)
-    for label, hashed in by_class.items():
-        if len(hashed) <= len(names):
+def rows_by_class(classes: Sequence[Sequence[str]]) -> dict[str | None, np.ndarray]:
+    """The rows of each class; where rows have none (a score), all of them under None."""
+    found: dict[str | None, list[int]] = {}
+    for row, of_row in enumerate(classes):
+        for name in of_row or (None,):
+            found.setdefault(name, []).append(row)
+    if len(found) > 1:
+        found.pop(None, None)  # rows without any of the labels are no class
+    return {name: np.array(rows) for name, rows in sorted(found.items(), key=lambda item: str(item[0]))}
+
+
+def fill(split: np.ndarray, units: np.ndarray, rows: np.ndarray, *, wanted: list[int], name: str | None) -> None:
+    """Move a unit of these rows into each wanted split that has none of them."""
+    for target in wanted:
+        if (split[rows] == target).any():
+            continue
+        owners, counts = np.unique(split[rows], return_counts=True)
+        spare = [s for s in owners if len(np.unique(units[rows][split[rows] == s])) > 1]
+        if not spare:
+            what = "the corpus" if name is None else f"class {name!r}"
+            different = len(np.unique(units[rows]))
             raise UserError(
-                f"class {label!r} has {len(hashed)} example{'s' * (len(hashed) > 1)}, too few to cut {' and '.join(names)} "
-                f"from train: give at least {len(names) + 1}, or leave the class out"
+                f"{what} has {different} example{'s' * (different > 1)} (or groups) that differ, too few to cut "
+                f"{' and '.join(SPLITS[s] for s in wanted if s)} from train: give at least {len(wanted)}, or leave it out"
             )
-        rows = [row for _, row in sorted(hashed)]
-        size = max(1, round(SHARE * len(rows)))
-        for name in names:
-            rows_of[name] += rows[:size]
-            rows = rows[size:]
-        rows_of["train"] += rows
-    return DatasetDict({name: table.select(sorted(rows)) for name, rows in rows_of.items()})
+        giver = max(spare, key=lambda s: counts[owners == s])
+        split[units == units[rows][split[rows] == giver].min()] = target

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Sequence
-from hashlib import blake2b
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
+from data.cache import cached, digest
 from encoding import SPECIAL_TOKENS, UNK
 from errors import UserError
 
@@ -25,12 +24,12 @@ LONGEST_WORD = 64  # characters; a longer run without a blank is cut, so that ti
 
 
 def train_tokenizer(
-    texts: Sequence[str], *, kind: str, vocab_size: int, min_frequency: int, lowercase: bool, cache_dir: str
+    texts: Iterable[str], *, key: str, kind: str, vocab_size: int, min_frequency: int, lowercase: bool, cache_dir: str
 ) -> Tokenizer:
     """Return a tokenizer of at most `vocab_size` tokens, of which `[PAD] [UNK] [CLS] [SEP]` are the first four.
 
-    Cached in `cache_dir` under a key of texts, settings and library version. Raises `UserError` for an unknown kind or
-    when the texts hold no word.
+    Cached in `cache_dir` under settings, library version and `key`, which changes whenever the texts do. Raises
+    `UserError` for an unknown kind or when the texts hold no word.
     """
     if kind not in KINDS:
         raise UserError(f"tokenizer.kind={kind} is unknown: choose one of {', '.join(KINDS)}")
@@ -38,21 +37,19 @@ def train_tokenizer(
         raise UserError(
             f"tokenizer.vocab_size={vocab_size} leaves no room beside the {len(SPECIAL_TOKENS)} special tokens: give more"
         )
-    key = blake2b(repr((kind, vocab_size, min_frequency, lowercase, version("tokenizers"))).encode(), digest_size=16)
-    for text in texts:
-        key.update(text.encode("utf-8", "replace") + b"\0")
-    path = Path(cache_dir).expanduser() / f"{key.hexdigest()}.json"
-    tokenizer = _read(path)
-    origin = "from the cache"
-    if tokenizer is None:
+
+    def build(folder: Path) -> None:
         tokenizer = _train(texts, kind=kind, vocab_size=vocab_size, min_frequency=min_frequency, lowercase=lowercase)
-        origin = "trained on the training texts"
-        _write(path, tokenizer)
+        (folder / "tokenizer.json").write_text(tokenizer.to_str(), encoding="utf-8")
+
+    name = digest(key, kind, vocab_size, min_frequency, lowercase, version("tokenizers"))
+    tokenizer, known = cached(cache_dir, f"tokenizer-{name}", build=build, read=_read)
+    origin = "from the cache" if known else "trained on the training texts"
     log.info("tokenizer   %s, %s tokens, %s", kind, f"{tokenizer.get_vocab_size():,}", origin)
     return tokenizer
 
 
-def _train(texts: Sequence[str], *, kind: str, vocab_size: int, min_frequency: int, lowercase: bool) -> Tokenizer:
+def _train(texts: Iterable[str], *, kind: str, vocab_size: int, min_frequency: int, lowercase: bool) -> Tokenizer:
     model, trainer = KINDS[kind]
     tokenizer = Tokenizer(model(unk_token=UNK))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=False)
@@ -68,17 +65,5 @@ def _train(texts: Sequence[str], *, kind: str, vocab_size: int, min_frequency: i
     return tokenizer
 
 
-def _read(path: Path) -> Tokenizer | None:
-    """The cached tokenizer, or None when there is none or it is damaged (it is then trained anew)."""
-    try:
-        return Tokenizer.from_str(path.read_text(encoding="utf-8"))
-    except Exception:  # tokenizers raises a bare Exception for JSON it cannot read
-        return None
-
-
-def _write(path: Path, tokenizer: Tokenizer) -> None:
-    """Write whole or not at all: a reader never meets half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(f".{os.getpid()}")
-    unfinished.write_text(tokenizer.to_str(), encoding="utf-8")
-    unfinished.replace(path)
+def _read(folder: Path) -> Tokenizer:
+    return Tokenizer.from_str((folder / "tokenizer.json").read_text(encoding="utf-8"))

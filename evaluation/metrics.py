@@ -1,32 +1,77 @@
-"""How good predictions are, and how sure one can be of that number."""
+"""How good predictions are, and how sure one can be of that number.
+
+R texts. Missing labels are no matter here: only texts with one are scored.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from scipy.stats import binomtest
-from sklearn.metrics import accuracy_score, f1_score
-
-
-class Score(NamedTuple):
-    """Shares from 0 to 1; `low` and `high` bound the accuracy's 95 % interval."""
-
-    accuracy: float
-    macro_f1: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return (
-            f"accuracy {100 * self.accuracy:5.1f} %  (95 % interval {100 * self.low:.1f} to {100 * self.high:.1f})"
-            f"  macro-F1 {100 * self.macro_f1:5.1f} %"
-        )
+import numpy as np
+from scipy.stats import binomtest, pearsonr, spearmanr
+from sklearn.metrics import accuracy_score, f1_score, mean_squared_error, recall_score
+from sklearn.preprocessing import MultiLabelBinarizer
 
 
-def score(truth: Sequence[str], predicted: Sequence[str]) -> Score:
-    """Accuracy with Wilson's interval (Wilson 1927) and the macro-F1 over the classes that occur in either."""
+def single_label(truth: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
+    """Accuracy with Wilson's 95 % interval (Wilson 1927), macro-F1 over the classes in either, mean recall of truth's."""
     correct = round(accuracy_score(truth, predicted, normalize=False))
     interval = binomtest(correct, len(truth)).proportion_ci(confidence_level=0.95, method="wilson")
-    macro_f1 = f1_score(truth, predicted, average="macro", zero_division=0)
-    return Score(correct / len(truth), float(macro_f1), float(interval.low), float(interval.high))
+    recalls = recall_score(truth, predicted, average=None, labels=sorted(set(truth)), zero_division=0)
+    return {
+        "accuracy": correct / len(truth),
+        "accuracy_low": float(interval.low),
+        "accuracy_high": float(interval.high),
+        "macro_f1": float(f1_score(truth, predicted, average="macro", zero_division=0)),
+        "balanced_accuracy": float(recalls.mean()),
+    }
+
+
+def multi_label(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
+    """F1 over all decisions, mean F1 of the labels, and the share of texts with exactly the right labels."""
+    binarizer = MultiLabelBinarizer().fit([*truth, *predicted])
+    on, said = binarizer.transform(truth), binarizer.transform(predicted)
+    scores = {
+        f"{average}_f1": float(f1_score(on, said, average=average, zero_division=0)) for average in ("micro", "macro")
+    }
+    return {**scores, "exact_match": float(accuracy_score(on, said))}
+
+
+def regression(truth: Sequence[float], predicted: Sequence[float]) -> dict[str, float]:
+    """Mean squared error and the correlations of values and of ranks (0 where nothing varies)."""
+    varies = len(set(truth)) > 1 and len(set(predicted)) > 1
+    return {
+        "mse": float(mean_squared_error(truth, predicted)),
+        "pearson": float(pearsonr(truth, predicted).statistic) if varies else 0.0,
+        "spearman": float(spearmanr(truth, predicted).statistic) if varies else 0.0,
+    }
+
+
+SCORES: dict[str, Callable[[Any, Any], dict[str, float]]] = {
+    "single_label": single_label,
+    "multi_label": multi_label,
+    "regression": regression,
+}
+NAMES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced",
+    "macro_f1": "macro-F1",
+    "micro_f1": "micro-F1",
+    "exact_match": "exact",
+    "mse": "MSE",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+}  # as they are printed, in this order
+SHARES = ("accuracy", "balanced_accuracy", "macro_f1", "micro_f1", "exact_match")  # printed in percent
+
+
+def sentence(scores: dict[str, float]) -> str:
+    """The scores on one line; shares in percent, accuracy with its interval."""
+    parts = []
+    for name, shown in NAMES.items():
+        if name in scores and not np.isnan(scores[name]):
+            parts.append(f"{shown} {100 * scores[name]:.1f} %" if name in SHARES else f"{shown} {scores[name]:.3f}")
+        if name == "accuracy" and "accuracy_low" in scores:
+            parts[-1] += f" (95 % interval {100 * scores['accuracy_low']:.1f} to {100 * scores['accuracy_high']:.1f})"
+    return "  ".join(parts)

@@ -6,20 +6,33 @@ import time
 
 from pytorch_lightning import Callback, LightningModule, Trainer
 
+from evaluation.metrics import sentence
+
 
 class EpochLine(Callback):
-    """Print loss, validation metrics and seconds once an epoch."""
+    """Print loss, validation metrics and seconds once an epoch, or for a stream once a validation."""
 
-    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.started = time.perf_counter()
 
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.check_val_every_n_epoch is None:
+            self._print(trainer, f"step {trainer.global_step}/{trainer.max_steps}")
+
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.check_val_every_n_epoch is not None:
+            last = "" if trainer.max_epochs == -1 else f"/{trainer.max_epochs}"
+            self._print(trainer, f"epoch {trainer.current_epoch + 1:2d}{last}")
+
+    def _print(self, trainer: Trainer, head: str) -> None:
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
+        shown = {name.removeprefix("val/"): value for name, value in metrics.items() if name.startswith("val/")}
+        shown.pop("balanced_accuracy", None)  # the line has 80 columns
+        loss = f"loss {metrics['train/loss']:.3f} " if "train/loss" in metrics else ""
+        now = time.perf_counter()
         # print, not log: a progress bar that is alive moves aside for what is printed.
         print(
-            f"epoch {trainer.current_epoch + 1:2d}/{trainer.max_epochs}"
-            f"  loss {metrics['train/loss']:.3f} (val {metrics['val/loss']:.3f})"
-            f"  accuracy {100 * metrics['val/accuracy']:.1f} %  macro-F1 {100 * metrics['val/macro_f1']:.1f} %"
-            f"  {time.perf_counter() - self.started:.1f} s",
+            f"{head}  {loss}(val {shown.pop('loss'):.3f})  {sentence(shown)}  {now - self.started:.1f} s",
             flush=True,
         )
+        self.started = now

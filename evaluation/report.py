@@ -6,40 +6,72 @@ import json
 import logging
 import time
 from pathlib import Path
+from typing import Any
 
-from datasets import DatasetDict
+import numpy as np
+from datasets import Dataset, DatasetDict
 
-from evaluation.baseline import linear_baseline, majority_baseline
-from evaluation.metrics import score
+from evaluation.baseline import MOST_TEXTS, constant_baseline, linear_baseline
+from evaluation.metrics import SCORES, sentence
 from model.checkpoint import TextClassifier
 
 log = logging.getLogger("heed")
 
 
-def write_report(classifier: TextClassifier, splits: DatasetDict, run_dir: Path, *, started: float) -> None:
+def write_report(
+    classifier: TextClassifier, splits: DatasetDict, facts: dict[str, Any], run_dir: Path, *, started: float
+) -> None:
     """Score `classifier` and the two baselines on the test texts, log the lines, and write `metrics.json`.
 
-    `started` is the run's first moment on `time.perf_counter`, in seconds.
+    Test texts without a label go to `predictions.jsonl` with what was predicted; those that are nearly in training are
+    also left out of a second score. `started` is the run's first moment on `time.perf_counter`, in seconds.
     """
-    texts, truth = list(splits["test"]["text"]), list(splits["test"]["label"])
-    train_texts, train_labels = list(splits["train"]["text"]), list(splits["train"]["label"])
-    ours = score(truth, [prediction.label for prediction in classifier.predict(texts)])
-    linear = score(truth, linear_baseline(train_texts, train_labels, texts))
-    majority = score(truth, majority_baseline(train_labels, len(texts)))
-    seconds = time.perf_counter() - started
-    metrics = {
-        "test/accuracy": ours.accuracy,
-        "test/macro_f1": ours.macro_f1,
-        "test/accuracy_low": ours.low,
-        "test/accuracy_high": ours.high,
-        "baseline/accuracy": linear.accuracy,
-        "baseline/macro_f1": linear.macro_f1,
-        "majority/accuracy": majority.accuracy,
-        "seconds/total": seconds,
-    }
+    task, test = classifier.task.name, splits["test"]
+    predictions = classifier.predict(test["text"][:])
+    labels = test["label"][:]
+    scored = np.array([label is not None for label in labels])
+    predicted = [prediction.label for prediction in predictions]
+    metrics: dict[str, float] = {}
+    if scored.any():
+        rows = np.flatnonzero(scored)
+        metrics |= _score("test", task, labels, predicted, rows, f"on {len(rows):,} texts")
+        near = facts["near_duplicates"]["test"]
+        apart = np.setdiff1d(rows, near)
+        if len(apart) and len(apart) < len(rows):
+            what = f"without {len(rows) - len(apart):,} that are nearly in train"
+            metrics |= _score("apart", task, labels, predicted, apart, what)
+        metrics |= _baselines(task, splits["train"], _plain(test["text"][:]), labels, rows)
+    if not scored.all():
+        with open(run_dir / "predictions.jsonl", "w", encoding="utf-8") as file:
+            for row in np.flatnonzero(~scored):
+                label, probabilities = predictions[row]
+                answer = {"row": int(row) + 1, "label": label, "probabilities": probabilities}
+                file.write(json.dumps(answer, ensure_ascii=False) + "\n")
+        log.info("unlabelled  %s test texts, labelled in %s", f"{(~scored).sum():,}", run_dir / "predictions.jsonl")
+    metrics["seconds/total"] = time.perf_counter() - started
     (run_dir / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
-    log.info("test        %s  on %d texts", ours, len(texts))
-    log.info("baseline    %s  TF-IDF + logistic regression", linear)
-    log.info("majority    %s  always %r", majority, majority_baseline(train_labels, 1)[0])
-    log.info("files       %s/  after %.0f s", run_dir, seconds)
+    log.info("files       %s/  after %.0f s", run_dir, metrics["seconds/total"])
     log.info('predict     python predict.py %s "your text"', run_dir / "best.ckpt")
+
+
+def _score(name: str, task: str, labels: list, predicted: list, rows: np.ndarray, note: str) -> dict[str, float]:
+    scores = SCORES[task]([labels[row] for row in rows], [predicted[row] for row in rows])
+    log.info("%-11s %s  %s", name, sentence(scores), note)
+    return {f"{name}/{key}": value for key, value in scores.items()}
+
+
+def _baselines(task: str, train: Dataset, texts: list[str], labels: list, rows: np.ndarray) -> dict[str, float]:
+    """The linear model and the constant answer, both from at most `MOST_TEXTS` training texts spread over the split."""
+    step = max(1, -(-len(train) // MOST_TEXTS))
+    chosen = train.select(range(0, len(train), step))
+    train_texts, train_labels = _plain(chosen["text"][:]), chosen["label"][:]
+    linear = linear_baseline(task, train_texts, train_labels, texts)
+    note = "TF-IDF + linear model" + (f" on {len(chosen):,} of the training texts" if step > 1 else "")
+    constant = constant_baseline(task, train_labels, len(texts))
+    return _score("baseline", task, labels, linear, rows, note) | _score(
+        "majority", task, labels, constant, rows, f"always {constant[0]!r}"
+    )
+
+
+def _plain(texts: list) -> list[str]:
+    return [text if isinstance(text, str) else " ".join(text) for text in texts]

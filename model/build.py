@@ -11,6 +11,7 @@ from torch import nn
 from errors import UserError
 from model.attention import ATTENTIONS, MultiHeadAttention, head_width
 from model.classifier import Classifier
+from model.embedding import SegmentedEmbedding
 from model.encoder import BLOCKS, NORMS, Encoder
 from model.feed_forward import FEED_FORWARDS
 from model.mask import MASKS
@@ -50,12 +51,15 @@ def build_classifier(
     d_value: int | None = None,
     bias: bool = True,
     window: int | None = None,
+    n_segments: int = 1,
+    sep_id: int = -1,
 ) -> Classifier:
     """Build a network and draw its weights from torch's generator; a checkpoint holds exactly these arguments.
 
     The strings name entries of `TABLES`. `d_head` is the width of a head's queries and keys (None: d_model / n_heads),
     `d_value` that of its values (None: d_head), `bias` whether attention's projections have one, `window` how far
-    `mask=window` sees. Raises `UserError` for an unknown name, widths that do not fit, and choices that make no sense together.
+    `mask=window` sees, `n_segments` how many parts a text has, each ended by the token `sep_id`. Raises
+    `UserError` for an unknown name, widths that do not fit, and choices that make no sense together.
     """
     architecture = dict(locals())
     part = {key: choose(key, architecture[key]) for key in TABLES}
@@ -80,8 +84,9 @@ def build_classifier(
             dropout=dropout,
         )
 
+    embedding = nn.Embedding if n_segments == 1 else partial(SegmentedEmbedding, n_segments=n_segments, sep_id=sep_id)
     encoder = Encoder(
-        embedding=nn.Embedding(vocab_size, d_model, padding_idx=pad_id),
+        embedding=embedding(vocab_size, d_model, padding_idx=pad_id),
         position=placing,
         visibility=part["mask"](window=window),
         blocks=[make_block() for _ in range(n_layers)],
@@ -120,7 +125,7 @@ def initialise(classifier: Classifier, *, n_layers: int) -> None:
 
     | tensor                                  | distribution                                                     |
     |-----------------------------------------|------------------------------------------------------------------|
-    | embeddings (tokens, learned positions)  | N(0, 0.02²) (Devlin et al. 2019); the row of `[PAD]` is zero      |
+    | embeddings (tokens, positions, segments)| N(0, 0.02²) (Devlin et al. 2019); the row of `[PAD]` is zero      |
     | weights of linear maps                  | N(0, 1/fan_in): keeps the variance (LeCun et al. 1998)            |
     | … that end a residual branch (`output`) | N(0, 1/fan_in) / √(2 n_layers) (Radford et al. 2019, section 2.3) |
     | the classes' head                       | zero: the first loss is ln C                                     |

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer
@@ -20,82 +20,80 @@ from encoding import TokenIds, cut_by_budget, encode, pad
 from errors import UserError
 from model.build import build_classifier
 from model.classifier import Classifier, mean_over_pieces
+from model.task import Prediction, SingleLabel, make_task
 
-FORMAT = 1  # raised when an older file can no longer be read
-
-
-class Prediction(NamedTuple):
-    """The most probable label of a text and every label's probability, the largest first."""
-
-    label: str
-    probabilities: dict[str, float]
+FORMAT = 2  # raised when an older file can no longer be read
 
 
 class TextClassifier:
-    """A trained network with the tokenizer and the label names that belong to it: texts in, labels out.
+    """A trained network with the tokenizer and the task that belong to it: texts in, labels (or scores) out.
 
-    `max_len` tokens are read of a text, by default as many as in training; positions that are not learned take more.
+    A text is a string, or a list of them where the network was trained on several columns (`n_parts`). `max_len`
+    tokens are read of it, by default as many as in training; positions that are not learned take more.
     """
 
     def __init__(
         self,
         network: Classifier,
         *,
-        labels: Sequence[str],
+        task: SingleLabel,
         tokenizer: Tokenizer,
         truncation: str = "head",
         max_len: int | None = None,
     ) -> None:
         self.network = network.eval()
-        self.labels, self.tokenizer, self.truncation = list(labels), tokenizer, truncation
+        self.task, self.tokenizer, self.truncation = task, tokenizer, truncation
+        self.labels = task.labels
+        self.n_parts: int = network.architecture["n_segments"]
         longest = network.encoder.position.longest
         self.max_len: int = max_len or network.architecture["max_len"]
         if longest is not None:
             self.max_len = min(self.max_len, longest)
         self.n_truncated = 0  # texts of the latest call of which something was cut off
 
-    def encode(self, texts: Sequence[str]) -> TokenIds:
-        """Tokenise as in training."""
+    def encode(self, texts: Sequence[str | Sequence[str]]) -> TokenIds:
+        """Tokenise as in training. Raises `UserError` for a text with other than `n_parts` parts."""
+        for row, text in enumerate(texts):
+            if (1 if isinstance(text, str) or not isinstance(text, (list, tuple)) else len(text)) != self.n_parts:
+                raise UserError(
+                    f"text {row + 1}: this classifier reads {self.n_parts} part{'s' * (self.n_parts > 1)} a text, as "
+                    f"{['…'] * self.n_parts if self.n_parts > 1 else '…'!r}; give as many"
+                )
         return encode(self.tokenizer, texts, max_len=self.max_len, truncation=self.truncation)
 
     @torch.inference_mode()
-    def predict_proba(self, texts: Sequence[str], *, max_tokens: int = 8192) -> Tensor:
-        """Return probabilities `(R, C)`, rows as the texts are given, columns as `labels`.
+    def predict_proba(self, texts: Sequence[str | Sequence[str]], *, max_tokens: int = 8192) -> Tensor:
+        """Return probabilities `(R, C)`, rows as the texts are given, columns as `labels`; of a score, its value `(R, 1)`.
 
         Texts of similar length share batches of at most `max_tokens` padded tokens. Raises `UserError` for a text
         that is not a string.
         """
         tokens = self.encode(texts)
-        self.n_truncated = tokens.n_truncated
+        self.n_truncated = int((tokens.n_tokens > self.max_len).sum()) if self.truncation != "windows" else 0
         lengths, order = tokens.lengths.sort(stable=True)
         probabilities = torch.empty(len(texts), len(self.labels))
         ends = cut_by_budget(lengths.numpy(), max_tokens=max_tokens)
         for rows in order.tensor_split(ends[:-1]) if ends else ():
             ids, mask, text = pad(tokens, rows, pad_id=self.network.architecture["pad_id"])
             logits = mean_over_pieces(self.network(ids, mask).float(), text, len(rows))  # (B, C)
-            probabilities[rows] = logits.softmax(dim=-1)
+            probabilities[rows] = self.task.probabilities(logits)
         return probabilities
 
-    def predict(self, texts: Sequence[str]) -> list[Prediction]:
+    def predict(self, texts: Sequence[str | Sequence[str]]) -> list[Prediction]:
         """Return label and probabilities for each text, in the order given. Raises as `predict_proba` does."""
         if isinstance(texts, str):
             raise UserError("predict takes a list of texts, not one string: write predict([text])")
-        predictions = []
-        for row in self.predict_proba(texts):
-            values, classes = row.sort(descending=True, stable=True)
-            named = {self.labels[c]: p for c, p in zip(classes.tolist(), values.tolist(), strict=True)}
-            predictions.append(Prediction(next(iter(named)), named))
-        return predictions
+        return [self.task.prediction(row) for row in self.predict_proba(texts)]
 
 
 def checkpoint_content(
-    network: Classifier, *, labels: Sequence[str], tokenizer: Tokenizer, truncation: str
+    network: Classifier, *, task: SingleLabel, tokenizer: Tokenizer, truncation: str
 ) -> dict[str, Any]:
     """What a checkpoint says beside the weights: plain strings, numbers, lists and dicts, and never code to run."""
     return {
         "format": FORMAT,
         "architecture": dict(network.architecture),
-        "labels": list(labels),
+        "task": task.facts(),
         "tokenizer": tokenizer.to_str(),
         "truncation": truncation,
         "versions": {name: version(name) for name in ("torch", "tokenizers")},
@@ -132,7 +130,7 @@ def load_classifier(path: str | Path, *, max_len: int | None = None) -> TextClas
         network.load_state_dict({_plain_name(name): weight for name, weight in content["state_dict"].items()})
         return TextClassifier(
             network,
-            labels=facts["labels"],
+            task=make_task(**facts["task"]),
             tokenizer=Tokenizer.from_str(facts["tokenizer"]),
             truncation=facts["truncation"],
             max_len=max_len,

@@ -17,7 +17,7 @@ from model.attention import ATTENTIONS
 from model.checkpoint import TextClassifier
 
 
-def tokenise(classifier: TextClassifier, text: str) -> tuple[list[str], Tensor, Tensor]:
+def tokenise(classifier: TextClassifier, text: str | list[str]) -> tuple[list[str], Tensor, Tensor]:
     """Return the tokens the network reads of `text` (its beginning, beyond `max_len`), `ids (1, T)` and `mask (1, T)`."""
     tokens = encode(classifier.tokenizer, [text], max_len=classifier.max_len)
     ids, mask, _ = pad(tokens, [0], pad_id=classifier.network.architecture["pad_id"])
@@ -25,7 +25,7 @@ def tokenise(classifier: TextClassifier, text: str) -> tuple[list[str], Tensor, 
 
 
 @torch.inference_mode()
-def attention_maps(classifier: TextClassifier, text: str) -> tuple[list[str], Tensor]:
+def attention_maps(classifier: TextClassifier, text: str | list[str]) -> tuple[list[str], Tensor]:
     """Return the tokens of `text` and how each (row) weighs each (column): `(L, H, T, T)`, rows summing to one.
 
     The weights are what the network's own attention makes of the identity matrix in the place of the values.
@@ -57,14 +57,14 @@ class Attribution(NamedTuple):
     change: float  # the label's logit for the text, less that for as many unknown tokens
 
 
-def attributions(classifier: TextClassifier, text: str, *, label: str | None = None) -> Attribution:
+def attributions(classifier: TextClassifier, text: str | list[str], *, label: str | None = None) -> Attribution:
     """Integrated gradients (Sundararajan et al. 2017, arXiv:1703.01365, equation 1) from unknown tokens to the text.
 
     `label` is the most probable one by default. The steps of Gauss and Legendre's rule are doubled until the scores add up
     to the change within 1 % (2,048 at most: norms bend sharply where an embedding passes near zero). Raises `UserError` for
     a label the classifier does not know.
     """
-    label = label or classifier.predict([text])[0].label
+    label = label or next(iter(classifier.predict([text])[0].probabilities), classifier.labels[0])
     if label not in classifier.labels:
         raise UserError(f"label {label!r} is unknown: choose one of {', '.join(classifier.labels)}")
     tokens, ids, mask = tokenise(classifier, text)

@@ -8,48 +8,66 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch.nn.functional as F
+import torch
 from pytorch_lightning import LightningModule
 from pytorch_lightning.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor
 from torch.nn import Module
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
-from torchmetrics import MeanMetric, MetricCollection
-from torchmetrics.classification import MulticlassAccuracy, MulticlassF1Score
+from torchmetrics import MeanMetric, MeanSquaredError, Metric, MetricCollection, PearsonCorrCoef, SpearmanCorrCoef
+from torchmetrics.classification import MulticlassAccuracy, MulticlassF1Score, MultilabelF1Score
 
 from model.classifier import Classifier, mean_over_pieces
+from model.task import SingleLabel
 
-MONITORS = {"val/loss": "min", "val/accuracy": "max", "val/macro_f1": "max"}  # what is logged, and which way is better
+METRICS: dict[str, Callable[[int], dict[str, Metric | MetricCollection]]] = {  # task → its metrics for so many labels
+    "single_label": lambda n: {
+        "accuracy": MulticlassAccuracy(n, average="micro"),
+        "macro_f1": MulticlassF1Score(n, average="macro"),
+        "balanced_accuracy": MulticlassAccuracy(n, average="macro"),
+    },
+    "multi_label": lambda n: {
+        "micro_f1": MultilabelF1Score(n, average="micro"),
+        "macro_f1": MultilabelF1Score(n, average="macro"),
+    },
+    "regression": lambda n: {"mse": MeanSquaredError(), "pearson": PearsonCorrCoef(), "spearman": SpearmanCorrCoef()},
+}
+LOWER_IS_BETTER = ("val/loss", "val/mse")
+
+
+def monitors(task: str) -> list[str]:
+    """The names that a run of this task logs on validation, the one that usually chooses the epoch first."""
+    return [*(f"val/{name}" for name in METRICS[task](2)), "val/loss"]
 
 
 class LightningClassifier(LightningModule):
-    """Train a `Classifier` with cross-entropy, the mean over the texts of a batch.
+    """Train a `Classifier` with its task's loss, the mean over the texts of a batch.
 
     `make_optimizer(network, total_steps)` returns optimizer and schedule, the latter stepped with the former.
-    `checkpoint` is stored beside the weights, so that the file predicts by itself (see `model/checkpoint.py`).
+    `checkpoint` is stored beside the weights, so that the file predicts by itself (see `model/checkpoint.py`);
+    `class_weight (C,)` is what each class counts in the loss, None for alike.
     """
+
+    class_weight: Tensor | None
 
     def __init__(
         self,
         classifier: Classifier,
         *,
+        task: SingleLabel,
         make_optimizer: Callable[[Module, int], tuple[Optimizer, LRScheduler]],
         label_smoothing: float,
         checkpoint: dict[str, Any],
+        class_weight: Tensor | None = None,
     ) -> None:
         super().__init__()
-        self.classifier = classifier
+        self.classifier, self.task = classifier, task
+        self.register_buffer("class_weight", class_weight, persistent=False)
         self.make_optimizer, self.label_smoothing, self.checkpoint = make_optimizer, label_smoothing, checkpoint
-        n_classes = classifier.head.out_features
         self.train_loss, self.val_loss = MeanMetric(), MeanMetric()
-        self.val_metrics = MetricCollection(
-            {
-                "accuracy": MulticlassAccuracy(n_classes, average="micro"),
-                "macro_f1": MulticlassF1Score(n_classes, average="macro"),
-            },
-            prefix="val/",
-        )
+        self.val_metrics = MetricCollection(METRICS[task.name](len(task.labels)), prefix="val/")
+        self.validated: list[tuple[Tensor, Tensor]] = []  # logits and targets of the latest validation
 
     def logits(self, batch: dict[str, Tensor]) -> Tensor:
         """The batch's logits `(B, C)`, in full precision."""
@@ -58,15 +76,19 @@ class LightningClassifier(LightningModule):
 
     def training_step(self, batch: dict[str, Tensor], _: int) -> Tensor:
         logits = self.logits(batch)
-        loss = F.cross_entropy(logits, batch["labels"], label_smoothing=self.label_smoothing)
+        loss = self.task.loss(logits, batch["labels"], weight=self.class_weight, label_smoothing=self.label_smoothing)
         self.train_loss.update(loss.detach(), weight=len(logits))
         self.log("train/loss", self.train_loss, on_step=False, on_epoch=True)
         return loss
 
+    def on_validation_epoch_start(self) -> None:
+        self.validated = []
+
     def validation_step(self, batch: dict[str, Tensor], _: int) -> None:
         logits = self.logits(batch)
-        self.val_loss.update(F.cross_entropy(logits, batch["labels"]), weight=len(logits))
-        self.val_metrics.update(logits, batch["labels"])
+        self.validated.append((logits, batch["labels"]))
+        self.val_loss.update(self.task.loss(logits, batch["labels"]), weight=len(logits))
+        self.val_metrics.update(self.task.outputs(logits), batch["labels"])
         self.log("val/loss", self.val_loss)
         self.log_dict(self.val_metrics)
 
@@ -75,4 +97,5 @@ class LightningClassifier(LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["heed"] = self.checkpoint
+        logits, targets = (torch.cat(parts).cpu() for parts in zip(*self.validated, strict=True))
+        checkpoint["heed"] = {**self.checkpoint, "task": self.task.calibrated(logits, targets).facts()}

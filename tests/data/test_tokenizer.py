@@ -13,7 +13,13 @@ SETTINGS = {"kind": "bpe", "vocab_size": 80, "min_frequency": 1, "lowercase": Tr
 
 @pytest.fixture
 def train(tmp_path):
-    return lambda texts, **changes: train_tokenizer(texts, **{**SETTINGS, "cache_dir": str(tmp_path), **changes})
+    """Train a tokenizer; the key is the texts themselves unless one is given."""
+
+    def trained(texts, **changes):
+        key = " ".join(texts) if isinstance(texts, list) else ""
+        return train_tokenizer(texts, **{**SETTINGS, "key": key, "cache_dir": str(tmp_path), **changes})
+
+    return trained
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -41,8 +47,23 @@ def test_the_second_run_does_not_train_again(train, monkeypatch):
     assert train(FRUIT).to_str() == first.to_str()
 
 
+def test_the_second_run_does_not_read_the_texts(train):
+    first = train(iter(FRUIT), key="fruit")
+    unread = iter(FRUIT)
+    assert train(unread, key="fruit").to_str() == first.to_str()
+    assert list(unread) == FRUIT
+
+
 @pytest.mark.parametrize(
-    "changes", [{"kind": "words"}, {"vocab_size": 60}, {"min_frequency": 2}, {"lowercase": False}, {"texts": TOOLS}]
+    "changes",
+    [
+        {"kind": "words"},
+        {"vocab_size": 60},
+        {"min_frequency": 2},
+        {"lowercase": False},
+        {"key": "other"},
+        {"texts": TOOLS},
+    ],
 )
 def test_other_texts_or_settings_train_anew(train, monkeypatch, changes):
     train(FRUIT)
@@ -53,11 +74,24 @@ def test_other_texts_or_settings_train_anew(train, monkeypatch, changes):
     assert calls == [1]
 
 
-def test_a_damaged_cache_is_replaced(train, tmp_path):
+def test_another_version_of_the_library_trains_anew(train, monkeypatch):
+    train(FRUIT)
+    monkeypatch.setattr(module, "version", lambda name: "0.0.0")
+    monkeypatch.setattr(module, "_train", None)
+    with pytest.raises(TypeError, match="not callable"):
+        train(FRUIT)
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"version": "1.0", "trunc', None], ids=["empty", "{}", "half", "none"])
+def test_a_damaged_cache_is_replaced(train, tmp_path, content):
     expected = train(FRUIT).to_str()
-    (cached,) = tmp_path.glob("*.json")
-    cached.write_text(cached.read_text()[:100])
-    assert train(FRUIT).to_str() == expected == cached.read_text()
+    (cached,) = tmp_path.glob("tokenizer-*/*.json")
+    if content is None:
+        cached.unlink()
+    else:
+        cached.write_text(content, encoding="utf-8")
+    assert train(FRUIT).to_str() == expected == cached.read_text(encoding="utf-8")
+    assert [path.name for path in tmp_path.glob("tokenizer-*/*")] == ["tokenizer.json"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -68,9 +102,10 @@ def test_a_word_without_end_takes_bounded_time(train, kind):
     assert time.perf_counter() - start < 60  # not a speed: quadratic time would take hours
 
 
-def test_texts_without_a_word_and_wrong_settings_are_refused(train):
-    with pytest.raises(UserError, match="no text holds a word"):
+def test_texts_without_a_word_and_wrong_settings_are_refused(train, tmp_path):
+    with pytest.raises(UserError, match=r"no text holds a word.*data\.text"):
         train(["", "  "])
+    assert list(tmp_path.iterdir()) == []
     with pytest.raises(UserError, match=r"tokenizer\.kind=unigram .*bpe, wordpiece, words"):
         train(FRUIT, kind="unigram")
     with pytest.raises(UserError, match=r"tokenizer\.vocab_size=4 "):

@@ -14,6 +14,7 @@ from errors import UserError
 from model import TextClassifier, build_classifier, load_classifier
 from model.checkpoint import checkpoint_content
 from model.optim import adamw
+from model.task import SingleLabel
 from tests.conftest import FRUIT, ROOT, SMALL, TOOLS
 
 LABELS = ["fruit", "tool"]
@@ -25,7 +26,9 @@ def overfit(tmp_path_factory) -> TextClassifier:
     """A network that knows eight sentences by heart."""
     torch.manual_seed(0)
     cache = str(tmp_path_factory.mktemp("cache"))
-    tokenizer = train_tokenizer(TEXTS, kind="words", vocab_size=99, min_frequency=1, lowercase=True, cache_dir=cache)
+    tokenizer = train_tokenizer(
+        TEXTS, key="", kind="words", vocab_size=99, min_frequency=1, lowercase=True, cache_dir=cache
+    )
     network = build_classifier(**{**SMALL, "vocab_size": tokenizer.get_vocab_size(), "n_classes": 2})
     ids, mask, _ = pad(encode(tokenizer, TEXTS, max_len=24), range(8), pad_id=0)
     targets = torch.tensor([0] * 4 + [1] * 4)
@@ -38,7 +41,7 @@ def overfit(tmp_path_factory) -> TextClassifier:
         optimizer.step()
         schedule.step()
     optimizer.zero_grad()
-    return TextClassifier(network, labels=LABELS, tokenizer=tokenizer)
+    return TextClassifier(network, task=SingleLabel(labels=LABELS), tokenizer=tokenizer)
 
 
 @pytest.fixture
@@ -47,7 +50,7 @@ def save(tmp_path):
 
     def write(classifier: TextClassifier, name: str = "best.ckpt", prefix: str = "classifier.") -> Path:
         content = checkpoint_content(
-            classifier.network, labels=classifier.labels, tokenizer=classifier.tokenizer, truncation="head"
+            classifier.network, task=classifier.task, tokenizer=classifier.tokenizer, truncation="head"
         )
         weights = {prefix + key: value for key, value in classifier.network.state_dict().items()}
         torch.save({"state_dict": weights, "heed": content}, tmp_path / name)
@@ -109,7 +112,7 @@ def test_texts_beyond_max_len_are_answered_and_counted(overfit):
 def test_windows_answer_with_the_mean_of_their_logits(overfit):
     words = ["an", "apple", "and", "a", "pear", "saw", "and", "hammer", "drill"]
     reader = TextClassifier(
-        overfit.network, labels=LABELS, tokenizer=overfit.tokenizer, truncation="windows", max_len=6
+        overfit.network, task=overfit.task, tokenizer=overfit.tokenizer, truncation="windows", max_len=6
     )
     pieces = [words[:4], words[4:8], words[5:9]]  # two of six tokens are [CLS] and [SEP]
     ids, mask, _ = pad(encode(overfit.tokenizer, [" ".join(piece) for piece in pieces], max_len=6), range(3), pad_id=0)
@@ -133,7 +136,7 @@ def test_a_checkpoint_of_a_compiled_network_loads(overfit, save):
 
 def test_the_file_holds_plain_values_only(overfit, save):
     content = torch.load(save(overfit), weights_only=True)["heed"]
-    assert content["labels"] == LABELS
+    assert content["task"] == {"name": "single_label", "labels": LABELS}
     assert content["architecture"]["d_model"] == 16
     assert json.loads(content["tokenizer"])["model"]["type"] == "WordLevel"
     assert content["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
@@ -180,7 +183,7 @@ def test_unsound_checkpoints_are_refused_with_a_sentence(overfit, save, tmp_path
         (lambda heed: heed["architecture"].update(position="os.system"), "do not fit together"),
         (lambda heed: heed["architecture"].update(surprise=1), "do not fit together"),
         (lambda heed: heed.update(tokenizer="{}"), "do not fit together"),
-        (lambda heed: heed.pop("labels"), "do not fit together"),
+        (lambda heed: heed.pop("task"), "do not fit together"),
     ],
 )
 def test_a_checkpoint_whose_parts_do_not_fit_is_refused(overfit, save, change, sentence):

@@ -10,6 +10,7 @@ from data.batching import EncodedTexts, LengthBatchSampler
 from encoding import TokenIds
 from model.lightning_module import LightningClassifier
 from model.optim import adamw
+from model.task import SingleLabel
 
 QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False}
 
@@ -18,7 +19,7 @@ QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": 
 def loader() -> DataLoader:
     """Ten texts of one length in batches of four, four and two."""
     ids = torch.from_numpy(np.random.default_rng(0).integers(1, 50, 60)).int()
-    tokens = TokenIds(ids, torch.arange(0, 61, 6), torch.arange(11), 0)
+    tokens = TokenIds(ids, torch.arange(0, 61, 6), torch.arange(11), torch.full((10,), 6))
     data = EncodedTexts(tokens, torch.tensor([0, 1, 0, 0, 1, 0, 2, 0, 1, 1]), pad_id=0)
     return DataLoader(
         data, sampler=LengthBatchSampler(tokens.lengths, max_tokens=24, seed=0, shuffle=False), batch_size=None
@@ -31,9 +32,10 @@ def module(network):
         settings = {"lr": 0.1, "weight_decay": 0.0, "betas": (0.9, 0.98), "warmup": 0.5, "schedule": "linear"}
         return LightningClassifier(
             network(**changes),
+            task=SingleLabel(labels=["a", "b", "c"]),
             make_optimizer=lambda net, steps: adamw(net, steps, **settings),
             label_smoothing=label_smoothing,
-            checkpoint={"labels": ["a", "b", "c"]},
+            checkpoint={"format": 2},
         )
 
     return build
@@ -68,7 +70,8 @@ def test_label_smoothing_changes_the_training_loss_as_torch_defines_it(module, l
     torch.testing.assert_close(classifier.training_step(batch, 0), expected)
 
 
-def test_the_checkpoint_carries_what_it_was_given(module):
-    checkpoint = {}
-    module().on_save_checkpoint(checkpoint)
-    assert checkpoint == {"heed": {"labels": ["a", "b", "c"]}}
+def test_the_checkpoint_carries_what_it_was_given(module, loader):
+    checkpoint, classifier = {}, module()
+    Trainer(**QUIET).validate(classifier, loader, verbose=False)
+    classifier.on_save_checkpoint(checkpoint)
+    assert checkpoint == {"heed": {"format": 2, "task": {"name": "single_label", "labels": ["a", "b", "c"]}}}

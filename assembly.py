@@ -1,0 +1,102 @@
+"""The parts of a run from its configuration: texts, network, optimizer."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from datasets import DatasetDict
+from hydra.utils import instantiate
+from omegaconf import DictConfig, ListConfig
+from pytorch_lightning import seed_everything
+
+from data.columns import Columns
+from data.datamodule import TextDataModule
+from data.hub import from_datasets
+from data.prepare import Prepared, prepared
+from errors import UserError
+from model.checkpoint import checkpoint_content
+from model.lightning_module import LightningClassifier
+from model.task import make_task
+
+log = logging.getLogger("heed")
+COLUMNS = (
+    "text",
+    "label",
+    "group",
+    "separator",
+    "split_seed",
+    "drop_leaks",
+)  # of config.data; the rest is its source's
+
+
+def make_data(config: DictConfig) -> TextDataModule:
+    """Texts, tokenizer and batches, ready: the network's sizes depend on them."""
+    data = TextDataModule(
+        prepare=partial(prepare_data, config),
+        train_tokenizer=partial(instantiate, config.tokenizer),
+        max_len=config.model.max_len,
+        truncation=config.truncation,
+        batch_tokens=config.batch_tokens,
+        sampler=config.sampler,
+        seed=config.seed,
+        cache_dir=config.cache_dir,
+    )
+    data.setup()
+    return data
+
+
+def prepare_data(config: DictConfig) -> Prepared:
+    """The configured source, split and checked; a source of one's own may be a `DatasetDict`."""
+    source = instantiate({key: value for key, value in config.data.items() if key not in COLUMNS})
+    if isinstance(source, DatasetDict):
+        source = from_datasets(config.data._target_, source)
+    columns = Columns(
+        text=tuple(config.data.text) if isinstance(config.data.text, ListConfig) else (config.data.text,),
+        label=config.data.label,
+        group=config.data.group,
+        separator=config.data.separator,
+    )
+    return prepared(
+        source,
+        columns,
+        task=config.task,
+        split_seed=config.data.split_seed,
+        drop_leaks=config.data.drop_leaks,
+        cache_dir=config.cache_dir,
+    )
+
+
+def make_module(config: DictConfig, data: TextDataModule) -> LightningClassifier:
+    """The network with weights drawn from the seed, its optimizer, and what its checkpoint will hold."""
+    seed_everything(config.seed, verbose=False)
+    network = instantiate(
+        config.model,
+        vocab_size=data.vocab_size,
+        n_classes=len(data.labels),
+        pad_id=data.pad_id,
+        sep_id=data.sep_id,
+        n_segments=data.n_parts,
+    )
+    targets = data.encoded["train"].labels
+    score = {"mean": float(targets.mean()), "spread": float(targets.std())} if data.task == "regression" else {}
+    task = make_task(data.task, labels=data.labels, **score)
+    if config.class_weight not in (None, "balanced"):
+        raise UserError(f"class_weight={config.class_weight} is unknown: choose null or balanced")
+    if config.class_weight is not None and data.task == "regression":
+        raise UserError("class_weight=balanced needs classes, and the task is regression: leave it out")
+    millions = sum(parameter.numel() for parameter in network.parameters()) / 1e6
+    log.info(
+        "network     %s layers, d_model %s, %.2f million parameters",
+        config.model.n_layers,
+        config.model.d_model,
+        millions,
+    )
+    return LightningClassifier(
+        network,
+        task=task,
+        make_optimizer=instantiate(config.optimizer, _partial_=True),
+        label_smoothing=config.label_smoothing,
+        checkpoint=checkpoint_content(network, task=task, tokenizer=data.tokenizer, truncation=config.truncation),
+        class_weight=None if config.class_weight is None else task.class_weight(targets),
+    )

@@ -1,0 +1,131 @@
+"""Files of labelled texts → rows, a thousand at a time, each able to say where it stands.
+
+CSV and JSON are read line by line, so that a cell stays the string it is and a mistake is named with its line.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from data.rows import ROWS, Rows, bad_line, lines, readable
+from data.tables import read_arrow, read_parquet
+from errors import UserError
+
+
+def read_csv(path: Path, *, delimiter: str = ",") -> Iterator[Rows]:
+    """Every cell stays the string it is ("007", "NA", ""); a blank line is no row."""
+    csv.field_size_limit(2**31 - 1)  # a text may be longer than the 131,072 characters of the default
+    with readable(path) as file:
+        reader = csv.reader(lines(path, file), delimiter=delimiter, strict=True)
+        begins = 1
+        try:
+            header = check_header(path, next(reader, []))
+
+            def rows() -> Iterator[tuple[int, list[str]]]:
+                nonlocal begins
+                begins = reader.line_num + 1
+                for cells in reader:
+                    if cells and len(cells) != len(header):
+                        raise UserError(
+                            f"{path}: line {reader.line_num} has {len(cells)} cells and the header {len(header)}; put texts "
+                            "with commas in double quotes"
+                        )
+                    if cells:
+                        yield reader.line_num, cells
+                    begins = reader.line_num + 1
+
+            rest = rows()
+            while part := list(islice(rest, ROWS)):
+                numbers, cells = zip(*part, strict=True)
+                yield Rows(
+                    f"{path}: line", numbers, dict(zip(header, map(list, zip(*cells, strict=True)), strict=True))
+                )
+        except csv.Error as error:
+            raise UserError(
+                f"{path}: the row that begins at line {begins}: {error}; close every double quote, double those within"
+            ) from error
+
+
+def check_header(path: Path, header: list[str]) -> list[str]:
+    """Raise `UserError` for a header that is missing or names a column twice."""
+    if not header:
+        raise UserError(f"{path}: the file is empty; it needs a first line that names the columns, and rows")
+    if repeated := sorted({name for name in header if header.count(name) > 1}):
+        raise UserError(f"{path}: the column {', '.join(repeated)} is there more than once; rename or drop one")
+    return header
+
+
+def read_json(path: Path) -> Iterator[Rows]:
+    """One array of objects, or one object a line (JSON Lines); a key that a row lacks is missing there."""
+    with readable(path) as file:
+        start = next((line for line in file if line.strip()), "")
+        file.seek(0)
+        try:
+            if start.lstrip("\ufeff \t").startswith("["):
+                objects: Iterator[tuple[int, Any]] = iter(enumerate(json.load(file), 1))
+                place = f"{path}: row"
+            else:
+                numbered = enumerate(lines(path, file), 1)
+                objects = ((number, json.loads(line)) for number, line in numbered if line.strip())
+                place = f"{path}: line"
+            number = 0
+            while part := list(islice(objects, ROWS)):
+                for number, row in part:
+                    if not isinstance(row, dict):
+                        raise UserError(f'{place} {number} is no object; write it as {{"text": "…", "label": "…"}}')
+                names = dict.fromkeys(name for _, row in part for name in row)
+                columns = {name: [row.get(name) for _, row in part] for name in names}
+                yield Rows(place, [number for number, _ in part], columns)
+        except json.JSONDecodeError as error:
+            line = error.lineno if start.lstrip("\ufeff \t").startswith("[") else bad_line(path, json.loads)
+            raise UserError(f"{path}: line {line} is not JSON ({error.msg}); correct it") from error
+        except RecursionError as error:
+            raise UserError(f"{path}: nested too deeply to be rows of text and label") from error
+
+
+def read_folder(folder: Path) -> Iterator[Rows]:
+    """One subfolder a class, one file a text."""
+    paths = sorted(path for path in folder.glob("*/*") if path.is_file() and not path.name.startswith("."))
+    if not paths:
+        raise UserError(f"{folder}: no subfolder with texts; give one subfolder a class, or files as {folder}/*.csv")
+    for start in range(0, len(paths), ROWS):
+        part = paths[start : start + ROWS]
+        texts = [read_text(path) for path in part]
+        yield Rows("", part, {"text": texts, "label": [path.parent.name for path in part]})
+
+
+def read_text(path: Path) -> str:
+    """A whole file. Raises `UserError` when it is not UTF-8."""
+    with readable(path) as file:
+        return file.read()
+
+
+READERS: dict[str, Callable[[Path], Iterator[Rows]]] = {
+    ".csv": read_csv,
+    ".tsv": partial(read_csv, delimiter="\t"),
+    ".json": read_json,
+    ".jsonl": read_json,
+    ".ndjson": read_json,
+    ".parquet": read_parquet,
+    ".arrow": read_arrow,
+    ".feather": read_arrow,
+}
+
+
+def read(path: Path) -> Iterator[Rows]:
+    """Read a folder with a subfolder a class, or a file by the end of its name (`.gz` after it is unpacked).
+
+    Raises `UserError` with file and line for what cannot be read.
+    """
+    if path.is_dir():
+        return read_folder(path)
+    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    if suffix.lower() not in READERS:
+        raise UserError(f"{path}: the name must end in one of {' '.join(READERS)} (.csv.gz works too), or be a folder")
+    return READERS[suffix.lower()](path)

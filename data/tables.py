@@ -1,0 +1,51 @@
+"""Parquet and Arrow: rows with types, and the class names that `datasets` stores beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from datasets import ClassLabel, Features
+
+from data.rows import ROWS, Rows, readable
+
+
+def read_parquet(path: Path) -> Iterator[Rows]:
+    """Read as many rows at a time; memory does not grow with the file."""
+    with readable(path, binary=True):
+        file = pq.ParquetFile(path)
+        yield from typed(f"{path}: row", Features.from_arrow_schema(file.schema_arrow), file.iter_batches(ROWS))
+
+
+def read_arrow(path: Path) -> Iterator[Rows]:
+    """An Arrow stream, as `datasets` writes, or an Arrow file (Feather); memory-mapped."""
+    with readable(path, binary=True), pa.memory_map(str(path)) as source:
+        try:
+            stream = pa.ipc.open_stream(source)
+            schema, batches = stream.schema, iter(stream)
+        except pa.ArrowInvalid:
+            file = pa.ipc.open_file(source)
+            schema, batches = file.schema, map(file.get_batch, range(file.num_record_batches))
+        parts = (batch.slice(start, ROWS) for batch in batches for start in range(0, len(batch), ROWS))
+        yield from typed(f"{path}: row", Features.from_arrow_schema(schema), parts)
+
+
+def typed(place: str, features: Features, batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
+    """Rows of a table with types: class numbers become class names, -1 a missing label."""
+    n = 0
+    for batch in batches:
+        columns = {name: named(features[name], values) for name, values in batch.to_pydict().items()}
+        yield Rows(place, range(n + 1, n + len(batch) + 1), columns)
+        n += len(batch)
+
+
+def named(kind: Any, values: list) -> list:
+    """The names of class numbers, alone or in lists; anything else as it is."""
+    if isinstance(kind, ClassLabel):
+        return [None if value is None or value < 0 else kind.int2str(value) for value in values]
+    if isinstance(getattr(kind, "feature", None), ClassLabel):
+        return [None if value is None else named(kind.feature, value) for value in values]
+    return values

@@ -1,0 +1,95 @@
+"""Lightning's trainer from the configuration: how long, what chooses the best epoch, and no noise."""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+from pytorch_lightning import Trainer
+from pytorch_lightning.callbacks import EarlyStopping, LambdaCallback, ModelCheckpoint, RichProgressBar
+
+from data.datamodule import TextDataModule
+from errors import UserError
+from evaluation.progress import EpochLine
+from model.lightning_module import LOWER_IS_BETTER, monitors
+
+log = logging.getLogger("heed")
+UNEVEN = 3  # largest class over smallest from which macro-F1 chooses the epoch
+
+
+def choose_monitor(config: DictConfig, data: TextDataModule) -> str:
+    """What chooses the best epoch: the task's first metric, macro-F1 where classes are uneven.
+
+    Raises `UserError` for a monitor that is not measured.
+    """
+    measured = monitors(data.task)
+    if config.monitor is None:
+        counts = data.facts["classes"].values()
+        return "val/macro_f1" if counts and max(counts) > UNEVEN * min(counts) else measured[0]
+    if config.monitor not in measured:
+        raise UserError(f"monitor={config.monitor} is not measured: choose one of {', '.join(measured)}")
+    return config.monitor
+
+
+def make_keep_best(config: DictConfig, data: TextDataModule, run_dir: Path) -> ModelCheckpoint:
+    """Keep the best epoch on validation in `best.ckpt`."""
+    monitor = choose_monitor(config, data)
+    return ModelCheckpoint(
+        run_dir,
+        filename="best",
+        monitor=monitor,
+        mode="min" if monitor in LOWER_IS_BETTER else "max",
+        save_weights_only=True,
+        enable_version_counter=False,
+    )
+
+
+def duration(config: DictConfig, data: TextDataModule) -> dict[str, Any]:
+    """How long to train: `trainer.max_steps` or `max_epochs`, else as many epochs as make `steps`, but from 4 to 30.
+
+    A stream has no epochs: it is validated ten times on the way. Raises `UserError` when it has no `trainer.max_steps`.
+    """
+    steps = config.trainer.max_steps
+    if data.stream is not None:
+        if steps == -1:
+            raise UserError("data.streaming=true has no epochs: say how long to train with trainer.max_steps=N")
+        return {"max_epochs": -1, "val_check_interval": max(1, steps // 10), "check_val_every_n_epoch": None}
+    if config.trainer.max_epochs is not None:
+        return {"max_epochs": config.trainer.max_epochs}
+    if steps != -1:
+        return {"max_epochs": -1}
+    return {"max_epochs": min(30, max(4, math.ceil(config.steps / len(data.train_dataloader()))))}
+
+
+def make_trainer(
+    config: DictConfig, data: TextDataModule, keep_best: ModelCheckpoint, *, on_start: Callable[[], None]
+) -> Trainer:
+    """Lightning's trainer, quiet: one line an epoch, a progress bar on a terminal only."""
+    logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)  # no advertisements
+    warnings.filterwarnings("ignore", message=".*does not have many workers.*")  # batches are ready in memory
+    warnings.filterwarnings("ignore", message=".*exists and is not empty.*")  # Hydra made the folder
+    warnings.filterwarnings("ignore", message=".*will save all targets.*")  # a number for each text of validation
+    warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning calls what torch renamed
+    on_terminal = sys.stdout.isatty()
+    callbacks = [
+        keep_best,
+        EarlyStopping(choose_monitor(config, data), mode=keep_best.mode, patience=config.patience),
+        EpochLine(),
+        LambdaCallback(on_train_start=lambda *_: on_start()),
+        *([RichProgressBar(leave=False)] if on_terminal else []),
+    ]
+    return Trainer(
+        **{**config.trainer, **duration(config, data)},
+        callbacks=callbacks,
+        default_root_dir=keep_best.dirpath,
+        logger=False,
+        enable_progress_bar=on_terminal,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+    )
