@@ -241,11 +241,8 @@ def test_one_example_of_a_class_is_refused_where_splits_are_cut_and_works_where_
     assert load_classifier(folder / "best.ckpt").labels == ["fruit", "meat", "tool"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("make", [int, float])
+@pytest.mark.parametrize(("kind", "make"), [*((kind, int) for kind in KINDS), *((kind, float) for kind in TYPED)])
 def test_labels_1_to_5_as_numbers_are_five_classes_with_these_names(read, write, kind, make):
-    if kind in DELIMITERS and make is float:
-        pytest.skip("a cell of text is never a float")
     rows = [(f"word{i} text", make(i % 5 + 1)) for i in range(40)]
     data = read(write(f"mine{kind}", rows))
     assert (data.task, data.labels) == ("single_label", ["1", "2", "3", "4", "5"])
@@ -262,6 +259,13 @@ def test_a_label_of_minus_one_in_test_is_no_label(run, write, kind):
     assert all(set(answer["probabilities"]) == {"0", "1"} for answer in answers)
 
 
+def test_where_minus_one_is_a_class_it_is_scored_and_a_missing_label_is_still_none(read, write):
+    rows = [(text, -1 if label == "tool" else 1) for text, label in ROWS]
+    test = write("test.csv", [("a peach", -1), ("a red hammer", 1), ("a chisel", "")])
+    data = read(write("mine.csv", rows), f"data.test={test}")
+    assert data.splits["test"]["label"][:] == ["-1", "1", None]
+
+
 def test_an_edited_file_of_the_same_size_and_time_is_read_anew(read, write):
     path = write("mine.csv", ROWS)
     before = os.stat(path)
@@ -275,10 +279,13 @@ def test_an_edited_file_of_the_same_size_and_time_is_read_anew(read, write):
     assert data.tokenizer.token_to_id("apple") is None
 
 
-@pytest.mark.parametrize("blanks", [[""], ["", " ", "\t", "\u3000", "\n", "  "]])
-def test_empty_texts_alone_are_refused(refused, write, blanks):
+@pytest.mark.parametrize(
+    ("blanks", "sentence"),
+    [([""], "class 'fruit' has 1 example"), (["", " ", "\t", "\u3000", "\n", "\u200b"], "no text holds a word")],
+)
+def test_empty_texts_alone_are_refused(refused, write, blanks, sentence):
     rows = [(blank * times, label) for label in ("fruit", "tool") for blank in blanks for times in (1, 2, 3)]
-    refused("text", write("mine.csv", rows))
+    refused(sentence, write("mine.csv", rows))
 
 
 # Text
@@ -301,12 +308,12 @@ def test_half_a_surrogate_pair_in_the_data_becomes_a_question_mark(run, read, wr
 @pytest.mark.parametrize("tokenizer", ["words", "bpe", "wordpiece"])
 def test_five_megabytes_without_a_blank_take_bounded_time_and_memory(run, write, tokenizer):
     resource = pytest.importorskip("resource")
-    path = write("mine.csv", [*ROWS, ("x" * 5_000_000, "fruit"), ("ab" * 2_500_000, "tool")])
+    path = write("mine.csv", [*ROWS, ("xy" * 2_500_000, "fruit")])
     start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert (run(path, f"tokenizer={tokenizer}") / "metrics.json").exists()
     assert time.perf_counter() - start < 60  # not a speed: quadratic time would take hours
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert grown * (1 if sys.platform == "darwin" else 1024) < 2 * 10**9
+    assert grown * (1 if sys.platform == "darwin" else 1024) < 10**9
 
 
 # Training and command line

@@ -97,6 +97,6 @@ def test_of_two_builders_at_once_the_first_to_finish_stays(tmp_path):
 def test_a_cache_that_cannot_be_written_is_a_users_error(tmp_path, place):
     (tmp_path / "file").touch()
     folder = str(tmp_path / place)
-    with pytest.raises(UserError, match="cannot be written .*choose another folder") as error:
+    with pytest.raises(UserError, match=r"cannot be written .*choose another folder") as error:
         cached(folder, "a", build=write("one"), read=read)
     assert str(error.value).startswith(f"cache_dir={folder}: ")

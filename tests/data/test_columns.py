@@ -52,6 +52,7 @@ def test_labels_are_strings_numbers_with_a_fraction_or_missing():
 
 def test_several_labels_are_a_tuple_without_order_or_repetition():
     assert labels(["b", "a", "b"], [], ("c",), [2, 1]) == [("a", "b"), (), ("c",), ("1", "2")]
+    assert labels(list("gfedcba")) == [tuple("abcdefg")]
     assert labels("b; a;;b ", "c", " ; ", separator=";") == [("a", "b"), ("c",), ()]
     assert labels("b; a") == ["b; a"]
     assert labels(None, 5, separator=";")[0] is None

@@ -89,7 +89,7 @@ def test_classes_stand_by_number_where_all_are_whole_numbers_and_by_name_otherwi
     assert in_order(["10", "9", "b"]) == ["10", "9", "b"]
     assert in_order(["1.5", "10", "9"]) == ["1.5", "10", "9"]
     assert in_order({"b", "B", "a", "é"}) == ["B", "a", "b", "é"]
-    assert in_order(["7", "007"]) == in_order(["007", "7"]) == ["007", "7"]
+    assert in_order(["7", "007", "07", "0007", "6"]) == ["6", "0007", "007", "07", "7"]
     assert in_order(["-", "1"]) == ["-", "1"]
     assert in_order([]) == []
 

@@ -32,9 +32,10 @@ def test_a_file_is_read_as_utf8_with_its_line_ends_and_without_its_byte_order_ma
         assert file.read() == content
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf16_is_named_with_and_without_its_mark(write, encoding):
-    path = write("text,label\n".encode(encoding))
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_is_named_with_and_without_its_mark(write, encoding, mark):
+    path = write((mark + "text,label\n").encode(encoding))
     with pytest.raises(UserError, match="UTF-16") as error, readable(path) as file:
         list(lines(path, file))
     assert str(error.value).startswith(f"{path}: ")
@@ -83,8 +84,15 @@ def test_damaged_gzip_is_unreadable_by_name(tmp_path, damage):
     assert "\n" not in str(error.value)
 
 
+def test_what_a_library_says_becomes_one_short_line(write):
+    with pytest.raises(UserError, match=r"unreadable .a b a b") as error, readable(write(b"a")):
+        raise OSError("a\n b " * 1000)
+    assert len(str(error.value)) < 1000
+    assert "\n" not in str(error.value)
+
+
 def test_a_users_error_within_passes_through(write):
-    with pytest.raises(UserError, match="^mine$"), readable(write(b"a")):
+    with pytest.raises(UserError, match=r"^mine$"), readable(write(b"a")):
         raise UserError("mine")
 
 

@@ -95,7 +95,7 @@ def test_the_name_says_what_was_given(write):
 
 def test_a_path_a_list_a_pattern_and_a_folder_are_the_files_they_stand_for(write, tmp_path, monkeypatch):
     a, b = (write(f"{name}.csv", f"text,label\n{name},x\n") for name in "ab")
-    write("deep/c.jsonl", '{"text": "c", "label": "x"}\n')
+    write("deep/deeper/c.jsonl", '{"text": "c", "label": "x"}\n')
     folder = str(Path(write("classes/sport/1.txt", "won")).parent.parent)
     assert texts(source(a)) == ["a"]
     assert texts(source([b, a])) == ["b", "a"]
@@ -104,7 +104,7 @@ def test_a_path_a_list_a_pattern_and_a_folder_are_the_files_they_stand_for(write
     assert texts(source([str(tmp_path / "**" / "*.jsonl"), folder, b])) == ["c", "won", "b"]
     assert texts(source(folder)) == ["won"]
     monkeypatch.chdir(tmp_path)
-    assert texts(source(["?.csv", "deep/c.jsonl"])) == ["a", "b", "c"]
+    assert texts(source(["?.csv", "deep/deeper/c.jsonl"])) == ["a", "b", "c"]
 
 
 def test_a_tilde_is_the_home_folder(write, tmp_path, monkeypatch):

@@ -61,6 +61,7 @@ def read(tokenizer):
         for batch in texts:
             assert batch["ids"].shape == batch["mask"].shape
             assert batch["ids"].numel() <= 64
+            assert (batch["ids"][~batch["mask"]] == 0).all()
             for ids, mask, label in zip(batch["ids"], batch["mask"], batch["labels"], strict=True):
                 text = tokenizer.decode(ids[mask].tolist(), skip_special_tokens=True)
                 found.append((text, LABELS[label]))

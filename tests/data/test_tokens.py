@@ -108,6 +108,12 @@ def cut(path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
+def drop_a_text(path) -> None:
+    with np.load(path) as lengths:
+        shorter = {name: values[:-1] if name == "counts" else values for name, values in lengths.items()}
+    np.savez(path, **shorter)
+
+
 DAMAGE = {
     "half of the ids": lambda folder: cut(folder / "ids"),
     "part of a number": lambda folder: (folder / "ids").write_bytes((folder / "ids").read_bytes()[:-1]),
@@ -116,6 +122,7 @@ DAMAGE = {
     "empty ids": lambda folder: (folder / "ids").write_bytes(b""),
     "half of the lengths": lambda folder: cut(folder / "lengths.npz"),
     "no lengths": lambda folder: (folder / "lengths.npz").unlink(),
+    "lengths of fewer texts": lambda folder: drop_a_text(folder / "lengths.npz"),
     "other lengths": lambda folder: np.savez(folder / "lengths.npz", pieces=[1], counts=[1], n_tokens=[1]),
 }
 
