@@ -24,7 +24,7 @@ class Columns(NamedTuple):
             wanted.append((self.group, "data.group"))
         for name, key in wanted:
             if name not in rows.columns:
-                where = rows.place.rsplit(": ", 1)[0]
+                where = rows.place.rsplit(": ", 1)[0] or rows.where(0)
                 there = ", ".join(map(str, rows.columns))
                 raise UserError(
                     f"{where}: no column {name!r}, only {there}; set {key}=COLUMN, or add a first line with the columns' names"
@@ -45,7 +45,8 @@ class Columns(NamedTuple):
         """What says which rows stay together, or None."""
         if self.group is None:
             return [None] * len(rows.numbers)
-        return [None if value is None else str(value) for value in rows.columns[self.group]]
+        values = rows.columns.get(self.group, [None] * len(rows.numbers))
+        return [None if value is None or value == "" or value != value else str(value) for value in values]
 
     def _label(self, rows: Rows, row: int, value: Any) -> Label:
         if self.separator is not None and isinstance(value, str):
@@ -59,7 +60,7 @@ class Columns(NamedTuple):
         return self._name(rows, row, value)
 
     def _name(self, rows: Rows, row: int, value: Any) -> str:
-        if isinstance(value, (dict, list, tuple)) or value is None:
+        if isinstance(value, (dict, list, tuple, bytes)) or value is None:
             raise UserError(f"{rows.where(row)}: the label {value!r} is neither a string nor a number")
         name = str(value).encode("utf-8", "replace").decode()
         if name != name.strip():

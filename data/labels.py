@@ -99,7 +99,7 @@ def label_values(rows: Rows, labels: list[Label], task: str, known: set[str], *,
             yield value
             continue
         names = label if isinstance(label, tuple) else (class_name(label),)
-        if names in [(None,), ("-1",)] and part == "test" and "-1" not in known:
+        if part == "test" and (names == (None,) or (names == ("-1",) and "-1" not in known)):
             yield None
             continue
         for name in names:

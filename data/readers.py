@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from data.rows import ROWS, Rows, bad_line, lines, readable
+from data.rows import ROWS, Rows, bad_line, check_header, lines, readable
 from data.tables import read_arrow, read_parquet
 from errors import UserError
 
@@ -25,7 +25,7 @@ def read_csv(path: Path, *, delimiter: str = ",") -> Iterator[Rows]:
         reader = csv.reader(lines(path, file), delimiter=delimiter, strict=True)
         begins = 1
         try:
-            header = check_header(path, next(reader, []))
+            header = check_header(path, next(filter(None, reader), []))
 
             def rows() -> Iterator[tuple[int, list[str]]]:
                 nonlocal begins
@@ -52,15 +52,6 @@ def read_csv(path: Path, *, delimiter: str = ",") -> Iterator[Rows]:
             ) from error
 
 
-def check_header(path: Path, header: list[str]) -> list[str]:
-    """Raise `UserError` for a header that is missing or names a column twice."""
-    if not header:
-        raise UserError(f"{path}: the file is empty; it needs a first line that names the columns, and rows")
-    if repeated := sorted({name for name in header if header.count(name) > 1}):
-        raise UserError(f"{path}: the column {', '.join(repeated)} is there more than once; rename or drop one")
-    return header
-
-
 def read_json(path: Path) -> Iterator[Rows]:
     """One array of objects, or one object a line (JSON Lines); a key that a row lacks is missing there."""
     with readable(path) as file:
@@ -82,9 +73,16 @@ def read_json(path: Path) -> Iterator[Rows]:
                 names = dict.fromkeys(name for _, row in part for name in row)
                 columns = {name: [row.get(name) for _, row in part] for name in names}
                 yield Rows(place, [number for number, _ in part], columns)
-        except json.JSONDecodeError as error:
-            line = error.lineno if start.lstrip("\ufeff \t").startswith("[") else bad_line(path, json.loads)
-            raise UserError(f"{path}: line {line} is not JSON ({error.msg}); correct it") from error
+        except (UserError, UnicodeDecodeError):
+            raise
+        except ValueError as error:  # not JSON, or a number of more digits than Python takes
+            what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            line: int | str = (
+                getattr(error, "lineno", "?")
+                if start.lstrip("\ufeff \t").startswith("[")
+                else bad_line(path, lambda line: line.strip() and json.loads(line))
+            )
+            raise UserError(f"{path}: line {line} is not JSON ({what}); correct it") from error
         except RecursionError as error:
             raise UserError(f"{path}: nested too deeply to be rows of text and label") from error
 
@@ -103,7 +101,7 @@ def read_folder(folder: Path) -> Iterator[Rows]:
 def read_text(path: Path) -> str:
     """A whole file. Raises `UserError` when it is not UTF-8."""
     with readable(path) as file:
-        return file.read()
+        return "".join(lines(path, file))
 
 
 READERS: dict[str, Callable[[Path], Iterator[Rows]]] = {
@@ -125,7 +123,7 @@ def read(path: Path) -> Iterator[Rows]:
     """
     if path.is_dir():
         return read_folder(path)
-    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    suffix = Path(path.stem).suffix if path.suffix.lower() == ".gz" else path.suffix
     if suffix.lower() not in READERS:
         raise UserError(f"{path}: the name must end in one of {' '.join(READERS)} (.csv.gz works too), or be a folder")
     return READERS[suffix.lower()](path)

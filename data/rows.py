@@ -27,10 +27,19 @@ class Rows(NamedTuple):
         return f"{self.place} {self.numbers[row]}".strip()
 
 
+def check_header(path: Path, header: list[str]) -> list[str]:
+    """Raise `UserError` for a header that is missing or names a column twice."""
+    if not header:
+        raise UserError(f"{path}: the file is empty; it needs a first line that names the columns, and rows")
+    if repeated := sorted({name for name in header if header.count(name) > 1}):
+        raise UserError(f"{path}: the column {', '.join(repeated)} is there more than once; rename or drop one")
+    return header
+
+
 @contextmanager
 def readable(path: Path, *, binary: bool = False) -> Iterator[TextIO]:
     """Open a file as UTF-8 text, unpacked where it is gzip; turn what goes wrong in reading it into a `UserError`."""
-    opened = gzip.open if path.suffix == ".gz" else open
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with opened(path, "rb") as raw:
             if not binary and raw.read(2) in (b"\xff\xfe", b"\xfe\xff"):
@@ -59,7 +68,7 @@ def lines(path: Path, file: TextIO) -> Iterator[str]:
 
 def bad_line(path: Path, parse: Callable[[Any], Any]) -> int | str:
     """The number of the first line that `parse` refuses."""
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+    with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 parse(line)

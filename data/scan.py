@@ -33,9 +33,11 @@ def scan(source: Source, name: str, columns: Columns, seed: int) -> Scan:
     units: list[int] = []
     labels: list[Label] = []
     n_empty = 0
+    place = None
     for rows in source.splits[name]():
-        if not texts:
+        if rows.place != place:
             columns.check(rows, labelled=name != "test")
+            place = rows.place
         of_rows = columns.labels(rows)
         if name != "test" and None in of_rows:
             raise UserError(f"{rows.where(of_rows.index(None))}: no {columns.label}; fill it in or remove the row")

@@ -95,11 +95,15 @@ def _digest(paths: Sequence[Path]) -> str:
     """A key of the files' content and, in folders, of their names."""
     content = blake2b(digest_size=16)
     for path in paths:
-        for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
-            content.update(f"{file.parent.name}/{file.name}\0".encode("utf-8", "surrogateescape"))
-            with open(file, "rb") as opened:
-                while block := opened.read(2**20):
-                    content.update(block)
+        for file in sorted(p for p in path.rglob("[!.]*") if p.is_file()) if path.is_dir() else [path]:
+            name = str(file.relative_to(path)) if path.is_dir() else "".join(path.suffixes[-2:]).lower()
+            content.update(f"{name}\0".encode("utf-8", "surrogateescape"))
+            try:
+                with open(file, "rb") as opened:
+                    while block := opened.read(2**20):
+                        content.update(block)
+            except OSError as error:
+                raise UserError(f"{file}: unreadable ({error.strerror})") from error
     return content.hexdigest()
 
 

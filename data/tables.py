@@ -10,14 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import ClassLabel, Features
 
-from data.rows import ROWS, Rows, readable
+from data.rows import ROWS, Rows, check_header, readable
 
 
 def read_parquet(path: Path) -> Iterator[Rows]:
     """Read as many rows at a time; memory does not grow with the file."""
     with readable(path, binary=True):
         file = pq.ParquetFile(path)
-        yield from typed(f"{path}: row", Features.from_arrow_schema(file.schema_arrow), file.iter_batches(ROWS))
+        check_header(path, file.schema_arrow.names)
+        yield from typed(f"{path}: row", class_names(file.schema_arrow), file.iter_batches(ROWS))
 
 
 def read_arrow(path: Path) -> Iterator[Rows]:
@@ -29,17 +30,26 @@ def read_arrow(path: Path) -> Iterator[Rows]:
         except pa.ArrowInvalid:
             file = pa.ipc.open_file(source)
             schema, batches = file.schema, map(file.get_batch, range(file.num_record_batches))
+        check_header(path, schema.names)
         parts = (batch.slice(start, ROWS) for batch in batches for start in range(0, len(batch), ROWS))
-        yield from typed(f"{path}: row", Features.from_arrow_schema(schema), parts)
+        yield from typed(f"{path}: row", class_names(schema), parts)
 
 
 def typed(place: str, features: Features, batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
     """Rows of a table with types: class numbers become class names, -1 a missing label."""
     n = 0
     for batch in batches:
-        columns = {name: named(features[name], values) for name, values in batch.to_pydict().items()}
+        columns = {name: named(features.get(name), values) for name, values in batch.to_pydict().items()}
         yield Rows(place, range(n + 1, n + len(batch) + 1), columns)
         n += len(batch)
+
+
+def class_names(schema: pa.Schema) -> Features:
+    """The columns' types as `datasets` knows them; none where it does not, since then it did not write the file."""
+    try:
+        return Features.from_arrow_schema(schema)
+    except ValueError:
+        return Features()
 
 
 def named(kind: Any, values: list) -> list:
