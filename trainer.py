@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
 from omegaconf import DictConfig
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import EarlyStopping, LambdaCallback, ModelCheckpoint, RichProgressBar
@@ -17,6 +18,7 @@ from pytorch_lightning.callbacks import EarlyStopping, LambdaCallback, ModelChec
 from data.datamodule import TextDataModule
 from errors import UserError
 from evaluation.progress import EpochLine
+from model.device import choose_precision
 from model.lightning_module import LOWER_IS_BETTER, monitors
 
 log = logging.getLogger("heed")
@@ -85,7 +87,7 @@ def make_trainer(
         *([RichProgressBar(leave=False)] if on_terminal else []),
     ]
     return Trainer(
-        **{**config.trainer, **duration(config, data)},
+        **settings_of(config, data),
         callbacks=callbacks,
         default_root_dir=keep_best.dirpath,
         logger=False,
@@ -93,3 +95,18 @@ def make_trainer(
         enable_model_summary=False,
         num_sanity_val_steps=0,
     )
+
+
+def settings_of(config: DictConfig, data: TextDataModule) -> dict[str, Any]:
+    """The trainer's own arguments; says on what it will train, and in which precision."""
+    settings = {**config.trainer, **duration(config, data)}
+    device = device_of(settings["accelerator"])
+    settings["precision"] = choose_precision(settings["precision"], device, d_model=config.model.d_model)
+    compiled = ", compiled" if settings.pop("compile") else ""
+    log.info("device      %s, %d threads, %s%s", device, torch.get_num_threads(), settings["precision"], compiled)
+    return settings
+
+
+def device_of(accelerator: str) -> str:
+    """What Lightning will train on: "cuda", or "cpu" as far as precision is concerned."""
+    return "cuda" if accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available() else "cpu"

@@ -7,6 +7,7 @@ import logging
 import math
 from pathlib import Path
 
+import torch
 from omegaconf import DictConfig, OmegaConf
 
 from assembly import make_data, make_module
@@ -14,6 +15,7 @@ from data.datamodule import TextDataModule
 from errors import UserError
 from evaluation.report import write_report
 from model.checkpoint import load_classifier
+from model.device import physical_cores
 from trainer import make_keep_best, make_trainer
 
 log = logging.getLogger("heed")
@@ -30,6 +32,7 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
         raise UserError(f"{run_dir} already holds a run: choose another folder with hydra.run.dir=FOLDER")
     if config.only not in (None, "check"):
         raise UserError(f"only={config.only} is unknown: choose null or check")
+    torch.set_num_threads(physical_cores())
     data = make_data(config)
     if config.only == "check":
         write_settings(config, data, run_dir)
@@ -38,6 +41,8 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
     module = make_module(config, data)
     keep_best = make_keep_best(config, data, run_dir)
     trainer = make_trainer(config, data, keep_best, on_start=lambda: write_settings(config, data, run_dir))
+    if config.trainer.compile:
+        module.classifier.compile(dynamic=True)  # in place: the weights keep their names
     trainer.fit(module, data)
     if not keep_best.best_model_path:  # trainer.fast_dev_run=true
         log.info("nothing to test: the trainer kept no checkpoint")

@@ -97,7 +97,7 @@ class TextDataModule(LightningDataModule):
         sampler = LengthBatchSampler(
             encoded.tokens.lengths, max_tokens=self.batch_tokens, seed=self.seed, shuffle=shuffle, rows=rows
         )
-        return DataLoader(encoded, sampler=sampler, batch_size=None)
+        return DataLoader(encoded, sampler=sampler, batch_size=None, pin_memory=torch.cuda.is_available())
 
     def train_dataloader(self) -> DataLoader:
         if self.stream is None:

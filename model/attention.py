@@ -6,12 +6,16 @@ B batch, T tokens, D d_model, H heads, K d_head (queries and keys), V d_value (v
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from errors import UserError
+
+PRODUCTS_UP_TO = 1024  # tokens
 
 
 class ScaledDotProduct(nn.Module):
@@ -31,7 +35,8 @@ class ScaledDotProduct(nn.Module):
         """
         check_widths(q, k)
         mask = mask if mask.dtype == torch.bool else mask.to(q.dtype)
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=self.scale)  # (B, H, T, V)
+        with fastest_kernel(q):
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=self.scale)  # (B, H, T, V)
 
 
 class DotProduct(ScaledDotProduct):
@@ -97,6 +102,19 @@ class MultiHeadAttention(nn.Module):
         q, k, v = (heads.unflatten(-1, (self.n_heads, -1)).transpose(1, 2) for heads in projected)  # (B, H, T, K or V)
         attended = self.score(self.rotate(q), self.rotate(k), v, mask)  # (B, H, T, V)
         return self.output(attended.transpose(1, 2).flatten(-2))  # (B, T, D)
+
+
+def fastest_kernel(q: Tensor) -> AbstractContextManager:
+    """Choose torch's kernel for `q (B, H, T, K)` where its own choice is not the fastest.
+
+    On a CPU in bf16, the flash kernel's backward takes a third of a step; two matrix products are faster up to
+    `PRODUCTS_UP_TO` tokens, beyond which their `T · T` scores cost too much. Measured by `benchmarks/attention.py`.
+    """
+    products = q.device.type == "cpu" and q.dtype == torch.bfloat16 and q.requires_grad
+    if not products or q.shape[-2] > PRODUCTS_UP_TO or torch.compiler.is_compiling():
+        return nullcontext()
+    torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)  # of any device: else it computes in fp32
+    return sdpa_kernel(SDPBackend.MATH)
 
 
 def head_width(d_model: int, n_heads: int) -> int:

@@ -13,6 +13,7 @@ from pytorch_lightning import LightningModule
 from pytorch_lightning.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor
 from torch.nn import Module
+from torch.nn.utils import clip_grad_norm_
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from torchmetrics import MeanMetric, MeanSquaredError, Metric, MetricCollection, PearsonCorrCoef, SpearmanCorrCoef
@@ -95,6 +96,15 @@ class LightningClassifier(LightningModule):
     def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
         optimizer, schedule = self.make_optimizer(self.classifier, int(self.trainer.estimated_stepping_batches))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        if gradient_clip_val:  # Lightning's own refuses a fused optimizer in mixed precision
+            clip_grad_norm_(self.parameters(), gradient_clip_val)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         logits, targets = (torch.cat(parts).cpu() for parts in zip(*self.validated, strict=True))

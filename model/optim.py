@@ -62,6 +62,6 @@ def adamw(
         raise UserError(f"optimizer.schedule={schedule} is unknown: choose one of {', '.join(SCHEDULES)}")
     if not 0 <= warmup < 1:
         raise UserError(f"optimizer.warmup={warmup} is not a share of the steps: give a number from 0 to below 1")
-    optimizer = AdamW(decay_groups(module, weight_decay), lr=lr, betas=(betas[0], betas[1]))
+    optimizer = AdamW(decay_groups(module, weight_decay), lr=lr, betas=(betas[0], betas[1]), fused=True)
     factor = partial(rate_factor, total_steps=total_steps, warmup=warmup, decay=SCHEDULES[schedule])
     return optimizer, LambdaLR(optimizer, factor)

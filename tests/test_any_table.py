@@ -5,7 +5,6 @@ import functools
 import io
 import json
 import tempfile
-from collections import Counter
 from collections.abc import Callable
 from contextlib import redirect_stderr
 from pathlib import Path
@@ -57,6 +56,7 @@ TEXTS = st.lists(WORDS, max_size=6).map(" ".join)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | TEXTS
 CELLS = SCALARS | st.lists(SCALARS, max_size=3) | st.dictionaries(TEXTS, SCALARS, max_size=2)
 COLUMNS = st.sampled_from(("id", "Text", "label ", "", "a,b", 'q"', "טקסט", "text", "label")) | st.text(max_size=4)
+HEADERS = (("text", "label"), ("text", "label"), ("", 'q"'), ("a,b", "טקסט"), ("label", "text"), ("${seed}", "0"))
 LABELS = {  # what a column of labels may hold
     "names": st.sampled_from(("fruit", "tool", "1", "0", "-1", "[PAD]", "שלום", "a b", "\ud83d", "🜁"))
     | st.text("aB1é漢", min_size=1),
@@ -67,6 +67,7 @@ LABELS = {  # what a column of labels may hold
     "any floats": st.floats(),
     "anything": CELLS,
 }
+SOUND = ("names", "names", "whole numbers")
 FLAWS = ("labels", "cells", "columns", "header", "missing labels", "few rows", "NUL", "bytes")
 
 
@@ -91,15 +92,14 @@ def shortened(rows: list[tuple]) -> list[tuple]:
 
 
 @st.composite
-def tables(draw) -> Table:
-    """Mostly a sound table: two or three labels, four texts or more of each. Sometimes with a flaw or two."""
-    flaws = {draw(st.sampled_from(("none",) * 20 + FLAWS)) for _ in range(2)}
-    kind = draw(st.sampled_from((*LABELS,) if "labels" in flaws else ("names", "names", *LABELS)[:-2]))
-    n = draw(st.integers(12, 24))
+def tables(draw, *, sound: bool) -> Table:
+    """Two or three labels with four texts or more each; with a flaw or two where it need not be sound."""
+    flaws = set() if sound else draw(st.sets(st.sampled_from(FLAWS), min_size=1, max_size=2))
+    kind, n = draw(st.sampled_from(tuple(LABELS) if "labels" in flaws else SOUND)), draw(st.integers(12, 24))
     if kind in ("scores", "any floats", "anything"):
         labels = draw(st.lists(LABELS[kind], min_size=n, max_size=n))
     else:
-        pool = draw(st.lists(LABELS[kind], min_size=2, max_size=3, unique_by=str))
+        pool = draw(st.lists(LABELS[kind], min_size=2, max_size=3, unique_by=plain))
         labels = [pool[i % len(pool)] for i in range(n)]
     texts = [f"{text} {i}" for i, text in enumerate(draw(st.lists(TEXTS, min_size=n, max_size=n)))]
     if "cells" in flaws:
@@ -108,18 +108,18 @@ def tables(draw) -> Table:
         labels[draw(st.integers(0, n - 1))] = draw(st.sampled_from((None, "", [], float("nan"), " ")))
     if "NUL" in flaws:
         texts[-1] = "a\0b"
-    more = draw(st.lists(COLUMNS, max_size=2)) if "columns" in flaws else draw(st.sampled_from(([], [], ["id"])))
-    header = draw(st.tuples(COLUMNS, COLUMNS)) if "header" in flaws else ("text", "label")
+    more = draw(st.lists(COLUMNS, max_size=2)) if "columns" in flaws else draw(st.sampled_from(([], ["id"])))
+    header = draw(st.tuples(COLUMNS, COLUMNS) if "header" in flaws else st.sampled_from(HEADERS))
     rows = [(t, lab, *draw(st.tuples(*[CELLS] * len(more)))) for t, lab in zip(texts, labels, strict=True)]
     test: list[tuple] = []
     if draw(st.integers(0, 3)) == 0:
-        instead = draw(st.sampled_from((None, "", -1, [], rows[0][1])))
+        instead = draw(st.sampled_from((None, rows[0][1]) if sound else (None, rows[0][1], "", -1, [], "new")))
         test = [(f"{row[0]} test", draw(st.sampled_from((row[1], instead))), *row[2:]) for row in rows[:4]]
     return Table(
         (*header, *more),
         rows[: draw(st.integers(0, 5))] if "few rows" in flaws else rows,
         test,
-        *draw(st.sampled_from((header, ("text", "label")))),
+        *(("text", "label") if "header" in flaws and draw(st.booleans()) else header),
         draw(GARBLES) if "bytes" in flaws else bytes,
     )
 
@@ -213,22 +213,31 @@ def _one_thread():
 
 
 def feed(table: Table, kind: str) -> str:
-    columns = {name: plain(column).replace("$", "") for name, column in (("text", table.text), ("label", table.label))}
+    columns = {
+        name: plain(column).replace("${", "\\${") for name, column in (("text", table.text), ("label", table.label))
+    }
     test = written(table._replace(rows=table.test, garble=bytes), kind) if table.test else None
     return outcome(written(table, kind), kind, test=test, **columns)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_any_table_trains_a_step_or_is_refused_in_one_sentence(kind):
-    outcomes: Counter[bool] = Counter()
-
-    @settings(derandomize=True, deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
-    @given(tables())
+def test_a_sound_table_trains_a_step(kind):
+    @settings(derandomize=True, deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
+    @given(tables(sound=True))
     def check(table: Table) -> None:
-        outcomes[feed(table, kind) == "trained"] += 1
+        assert feed(table, kind) == "trained"
 
     check()
-    assert outcomes[True] > outcomes.total() / 3  # else the tables tell little
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_table_trains_a_step_or_is_refused_in_one_sentence(kind):
+    @settings(derandomize=True, deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+    @given(tables(sound=False))
+    def check(table: Table) -> None:
+        feed(table, kind)
+
+    check()
 
 
 TWELVE = [(f"{'ab'[i % 2]} text number {i}", "ab"[i % 2]) for i in range(12)]

@@ -136,7 +136,9 @@ def test_a_score_is_trained_scored_and_predicted(run, tmp_path):
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["test/spearman"] > 0.8
     assert metrics["test/mse"] < metrics["majority/mse"]
-    good, bad = (prediction.label for prediction in load_classifier(folder / "best.ckpt").predict(["good", "bad"]))
+    good, bad = (
+        prediction.label for prediction in load_classifier(folder / "best.ckpt").predict(["a good film", "a bad film"])
+    )
     assert bad < 10 < good
 
 

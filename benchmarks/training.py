@@ -1,0 +1,213 @@
+"""Training throughput, against `transformers`' Trainer, `nn.TransformerEncoder` and `x-transformers`, in one run.
+
+    pip install -c constraints.txt -e '.[benchmarks]' && python -m benchmarks.training
+
+Real tokens a second of whole training loops on the same token ids, the contestants taking turns; the share of the
+matrix-product ceiling measured just before; peak memory, each loop in a process of its own. Takes about a quarter of an
+hour. Writes `benchmarks/results/training.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from pytorch_lightning import Trainer
+from torch import nn
+from transformers import DataCollatorWithPadding, PreTrainedTokenizerFast, TrainingArguments
+from transformers import Trainer as HubTrainer
+from transformers.trainer_callback import PrinterCallback
+from transformers.utils import logging as transformers_logging
+
+from assembly import make_data, make_module
+from benchmarks.common import ROOT, write_result
+from benchmarks.contestants import Meter, TorchEncoder, XTransformersEncoder, bert, plain_loop, random_batches
+from benchmarks.corpus import MAX_LEN, SHAPE, configuration
+from data.datamodule import TextDataModule
+
+ROUNDS = 3
+WARM_UP = 3  # steps not counted
+STEPS = {"heed": 33, "others": 13}
+WIDER = {512: 8, 768: 12}  # d_model → n_heads of the larger encoders whose share of the ceiling is taken
+
+
+def heed(data: TextDataModule, *, precision: str, overrides: tuple[str, ...] = ()) -> Meter:
+    """Our module in Lightning's trainer, batches and all as `python train.py` makes them."""
+    module = make_module(configuration(*overrides), data)
+    meter = Meter(module.classifier)
+    trainer = Trainer(
+        accelerator="cpu",
+        max_steps=STEPS["heed"],
+        precision=precision,  # type: ignore[arg-type]
+        gradient_clip_val=1.0,
+        limit_val_batches=0,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    trainer.fit(module, train_dataloaders=data.train_dataloader())
+    return meter
+
+
+def hub_trainer(data: TextDataModule, *, seed: int, **arguments: Any) -> Meter:
+    """`transformers`' Trainer with BERT of our shape, fp32 and random order unless `arguments` say otherwise."""
+    network = bert(vocab_size=data.vocab_size, n_classes=len(data.labels), max_len=MAX_LEN, **SHAPE)
+    meter = Meter(network)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=data.tokenizer, pad_token="[PAD]")
+    with tempfile.TemporaryDirectory() as folder:
+        settings = TrainingArguments(
+            folder,
+            max_steps=STEPS["others"],
+            seed=seed,
+            report_to=[],
+            save_strategy="no",
+            disable_tqdm=True,
+            use_cpu=True,
+            dataloader_pin_memory=False,
+            **arguments,
+        )
+        trainer = HubTrainer(
+            network,
+            settings,
+            train_dataset=as_dataset(data),
+            data_collator=DataCollatorWithPadding(tokenizer),
+        )
+        trainer.remove_callback(PrinterCallback)
+        trainer.train()
+    return meter
+
+
+def as_dataset(data: TextDataModule) -> list[dict[str, Any]]:
+    """The training texts' ids as `transformers` takes them."""
+    tokens, labels = data.encoded["train"].tokens, data.encoded["train"].labels.tolist()
+    ends = tokens.pieces.tolist()
+    ids = tokens.ids.tolist()
+    rows = []
+    for start, end, label in zip(ends[:-1], ends[1:], labels, strict=True):
+        rows.append({"input_ids": ids[start:end], "attention_mask": [1] * (end - start), "labels": label})
+    return rows
+
+
+def plain(data: TextDataModule, network: Callable[..., nn.Module], *, seed: int) -> Meter:
+    encoder = network(vocab_size=data.vocab_size, n_classes=len(data.labels), max_len=MAX_LEN, **SHAPE)
+    meter = Meter(encoder)
+    plain_loop(encoder, random_batches(data.encoded["train"], size=32, seed=seed), steps=STEPS["others"])
+    return meter
+
+
+def contestants(data: TextDataModule) -> dict[str, Callable[[int], Meter]]:
+    """Each trains for some steps with a seed; the first is what the ratios are taken over."""
+    by_length = {"train_sampling_strategy": "group_by_length"}
+    return {
+        "Trainer, batches of 32": lambda seed: hub_trainer(data, seed=seed, per_device_train_batch_size=32),
+        "Trainer, its default of 8": lambda seed: hub_trainer(data, seed=seed),
+        "Trainer, 32 of similar length": lambda seed: hub_trainer(
+            data, seed=seed, per_device_train_batch_size=32, **by_length
+        ),
+        "nn.TransformerEncoder, plain loop": lambda seed: plain(data, TorchEncoder, seed=seed),
+        "x-transformers, plain loop": lambda seed: plain(data, XTransformersEncoder, seed=seed),
+        "heed, fp32": lambda seed: heed(data, precision="32-true"),
+        "heed, bf16": lambda seed: heed(data, precision="bf16-mixed"),
+    }
+
+
+def ceiling(dtype: torch.dtype, *, size: int = 2048, repeats: int = 12) -> float:
+    """Floating-point operations a second of large matrix products, the median of some."""
+    a, b = torch.randn(size, size).to(dtype), torch.randn(size, size).to(dtype)
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        a @ b
+        seconds.append(time.perf_counter() - start)
+    return 2 * size**3 / statistics.median(seconds[2:])
+
+
+def operations_a_token(data: TextDataModule, *, d_model: int, n_layers: int, d_ff: int) -> float:
+    """Of the matrix products of a training step: six a weight of the blocks, twelve a pair of tokens and coordinate."""
+    weights = n_layers * (4 * d_model**2 + 2 * d_model * d_ff)
+    lengths = data.encoded["train"].tokens.lengths.double()
+    seen = float((lengths**2).sum() / lengths.sum())  # tokens that a token sees, on average
+    return 6 * weights + 12 * n_layers * d_model * seen
+
+
+def peak_memory(name: str) -> float:
+    """MiB at the peak of a process that trains one contestant."""
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.training", "--one", name]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0, name
+    return usage.ru_maxrss / 1024
+
+
+def shares(data: TextDataModule, rates: dict[str, float]) -> dict[str, dict[str, float]]:
+    """Which share of the ceiling the encoder reaches in each precision, by d_model."""
+    found: dict[str, dict[str, float]] = {}
+    for name, precision, dtype in (("fp32", "32-true", torch.float32), ("bf16", "bf16-mixed", torch.bfloat16)):
+        found[name] = {}
+        for d_model in (SHAPE["d_model"], *WIDER):
+            top = ceiling(dtype)
+            if d_model == SHAPE["d_model"]:
+                rate = rates[f"heed, {name}"]
+            else:
+                sizes = (f"model.d_model={d_model}", f"model.n_heads={WIDER[d_model]}", f"model.d_ff={4 * d_model}")
+                rate = heed(data, precision=precision, overrides=sizes).rate(warm_up=WARM_UP)
+            operations = operations_a_token(data, d_model=d_model, n_layers=SHAPE["n_layers"], d_ff=4 * d_model)
+            found[name][str(d_model)] = rate * operations / top
+            print(f"{name}, d_model {d_model}: {found[name][str(d_model)]:.3f} of {top / 1e9:.0f} GFLOP/s", flush=True)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--one", help="train this contestant once and stop, for its memory")
+    one = parser.parse_args().one
+    warnings.filterwarnings("ignore")
+    transformers_logging.set_verbosity_error()
+    data = make_data(configuration())
+    runs = contestants(data)
+    if one:
+        runs[one](0)
+        return
+    tops = {"fp32": ceiling(torch.float32) / 1e9, "bf16": ceiling(torch.bfloat16) / 1e9}
+    meters: dict[str, list[Meter]] = {name: [] for name in runs}
+    for seed in range(ROUNDS):
+        for name, run in runs.items():
+            meters[name].append(run(seed))
+            print(f"{seed} {name}: {meters[name][-1].rate(warm_up=WARM_UP):,.0f} tokens/s", flush=True)
+    rates = {name: statistics.median(m.rate(warm_up=WARM_UP) for m in found) for name, found in meters.items()}
+    real = {name: statistics.median(m.real_share() for m in found) for name, found in meters.items()}
+    best = max(rates["Trainer, batches of 32"], rates["Trainer, its default of 8"])
+    of_ceiling = shares(data, rates)
+    memory = {name: peak_memory(name) for name in ("Trainer, batches of 32", "heed, fp32", "heed, bf16")}
+    figures = {
+        "ratio_bf16": rates["heed, bf16"] / best,
+        "ratio_fp32": rates["heed, fp32"] / best,
+        "ceiling_share_fp32": of_ceiling["fp32"]["256"],
+        "ceiling_share_bf16": of_ceiling["bf16"]["256"],
+        "memory_ratio": memory["heed, bf16"] / memory["Trainer, batches of 32"],
+        "tokens_a_second": rates,
+        "real_share": real,
+        "ceiling_gflops": tops,
+        "ceiling_shares": of_ceiling,
+        "peak_mib": memory,
+    }
+    write_result("training", figures)
+    print("\n| loop | tokens/s | of padded tokens real | times the Trainer |\n|---|---|---|---|")
+    for name, rate in rates.items():
+        print(f"| {name} | {rate:,.0f} | {100 * real[name]:.0f} % | {rate / best:.1f} |")
+    for key in list(figures)[:5]:
+        print(f"{key}: {figures[key]:.3f}")
+
+
+if __name__ == "__main__":
+    main()
