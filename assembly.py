@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from functools import partial
 
 from datasets import DatasetDict
@@ -51,12 +52,19 @@ def prepare_data(config: DictConfig) -> Prepared:
     source = instantiate({key: value for key, value in config.data.items() if key not in COLUMNS})
     if isinstance(source, DatasetDict):
         source = from_datasets(config.data._target_, source)
+    names = config.data.text if isinstance(config.data.text, ListConfig) else [config.data.text]
     columns = Columns(
-        text=tuple(config.data.text) if isinstance(config.data.text, ListConfig) else (config.data.text,),
-        label=config.data.label,
-        group=config.data.group,
+        text=tuple(map(str, names)),
+        label=str(config.data.label),
+        group=None if config.data.group is None else str(config.data.group),
         separator=config.data.separator,
     )
+    if not names:
+        raise UserError(
+            "data.text=[] names no column: give one, as data.text=text, or several, as data.text=[title,body]"
+        )
+    if columns.separator == "":
+        raise UserError("data.separator='' parts nothing: give what stands between two labels, as data.separator=';'")
     return prepared(
         source,
         columns,
@@ -70,6 +78,8 @@ def prepare_data(config: DictConfig) -> Prepared:
 def make_module(config: DictConfig, data: TextDataModule) -> LightningClassifier:
     """The network with weights drawn from the seed, its optimizer, and what its checkpoint will hold."""
     seed_everything(config.seed, verbose=False)
+    warnings.filterwarnings("ignore", message=".*will save all targets.*")  # a number for each text of validation
+    warnings.filterwarnings("ignore", message=".*variance of predictions or target.*")  # as before the first epoch
     network = instantiate(
         config.model,
         vocab_size=data.vocab_size,

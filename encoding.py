@@ -5,7 +5,7 @@ R texts in all, each of one or more pieces; N tokens in all. B texts in a batch 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from truncation import TRUNCATIONS, share_out
 
 PAD, UNK, CLS, SEP = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 CHUNK = 1024  # texts tokenised at a time, so that Python objects never exist for all of them
+CHARACTERS = 1_000_000  # of a chunk, about
 
 
 class TokenIds(NamedTuple):
@@ -51,8 +52,7 @@ def encode(
     piece_lengths: list[int] = []
     pieces_of_text: list[int] = []
     n_tokens: list[int] = []
-    for start in range(0, len(texts), CHUNK):
-        clean = [_clean(text, start + i) for i, text in enumerate(texts[start : start + CHUNK])]
+    for clean in _chunks(texts):
         encodings = iter(
             tokenizer.encode_batch_fast([part for text in clean for part in text], add_special_tokens=False)
         )
@@ -76,6 +76,20 @@ def encode(
         _offsets(pieces_of_text),
         torch.tensor(n_tokens, dtype=torch.int64),
     )
+
+
+def _chunks(texts: Sequence[str | Sequence[str]]) -> Iterator[list[list[str]]]:
+    """Some texts at a time, each as its clean parts: at most `CHUNK`, fewer where they are long."""
+    chunk: list[list[str]] = []
+    characters = 0
+    for row, text in enumerate(texts):
+        chunk.append(_clean(text, row))
+        characters += sum(map(len, chunk[-1]))
+        if len(chunk) == CHUNK or characters > CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
 
 
 def _offsets(lengths: list[int]) -> Tensor:

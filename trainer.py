@@ -76,7 +76,6 @@ def make_trainer(
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)  # no advertisements
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")  # batches are ready in memory
     warnings.filterwarnings("ignore", message=".*exists and is not empty.*")  # Hydra made the folder
-    warnings.filterwarnings("ignore", message=".*will save all targets.*")  # a number for each text of validation
     warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning calls what torch renamed
     on_terminal = sys.stdout.isatty()
     callbacks = [

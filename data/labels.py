@@ -17,6 +17,7 @@ from data.rows import Rows
 from errors import UserError
 
 TASKS = ("single_label", "multi_label", "regression")
+LONGEST_NUMBER = 4300  # digits that Python turns into a number
 MOST_CLASSES = 20  # decimal numbers of more different values than this are a score, of fewer they may be classes
 
 Label = str | float | tuple[str, ...] | None  # None: not labelled
@@ -64,7 +65,7 @@ def class_name(label: Label) -> Label:
 def in_order(labels: Iterable[str]) -> list[str]:
     """Classes in the order they keep everywhere: by number where all are whole numbers, by name otherwise."""
     names = set(labels)
-    whole = all(name.removeprefix("-").isdecimal() for name in names)
+    whole = all(name.removeprefix("-").isdecimal() and len(name) < LONGEST_NUMBER for name in names)
     return sorted(names, key=(lambda name: (int(name), name)) if whole else None)
 
 
@@ -80,6 +81,13 @@ def check_classes(labels: list[str], train_labels: list[Label], task: str) -> No
     if task == "regression":
         if len(set(train_labels)) < 2:
             raise UserError(f"train: every label is {train_labels[0]}; a score needs at least two values")
+        values = [value for value in map(number, train_labels) if value is not None]
+        largest, spread = max(map(abs, values), default=0.0), max(values, default=0.0) - min(values, default=0.0)
+        if values and not (largest < 1e18 and spread > 1e-6 * largest):
+            raise UserError(
+                f"train: scores from {min(values):g} to {max(values):g} are too large or too close together for 32 bits; "
+                "subtract their mean and divide by their spread"
+            )
     elif len(labels) < 2:
         raise UserError(f"train: one class only ({', '.join(labels)}); a classifier needs at least two")
     elif len(labels) > 2 and len(labels) >= len(train_labels):

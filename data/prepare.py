@@ -24,6 +24,7 @@ from data.near import near_copies
 from data.scan import Scan, find_leaks, joined, scan
 from data.sources import Source
 from data.splits import SPLITS, TRAIN, cut, fingerprint
+from errors import UserError
 
 VERSION = 1  # of what this file writes; raised when it changes
 
@@ -75,6 +76,8 @@ def prepare(
 ) -> None:
     """Write `train.arrow`, `validation.arrow`, `test.arrow` and `facts.json`, or raise `UserError`."""
     scans = {name: scan(source, name, columns, split_seed) for name in SPLITS if name in source.splits}
+    if all(s.n_empty == len(s.texts) for s in scans.values()):
+        raise UserError(f"{source.name}: every text is empty; check data.text={','.join(columns.text)}")
     task = choose_task((label for s in scans.values() for label in s.labels), asked=task)
     missing = [name for name in ("test", "validation") if name not in scans]
     split = {name: np.full(len(s.texts), SPLITS.index(name), np.int8) for name, s in scans.items()}

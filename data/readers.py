@@ -53,17 +53,20 @@ def read_csv(path: Path, *, delimiter: str = ",") -> Iterator[Rows]:
 
 
 def read_json(path: Path) -> Iterator[Rows]:
-    """One array of objects, or one object a line (JSON Lines); a key that a row lacks is missing there."""
+    """One array of objects, or one object a line (JSON Lines); a key that a row lacks is missing there.
+
+    Whole numbers come as strings: as labels they are names, and Python reads none of more than 4,300 digits.
+    """
     with readable(path) as file:
         start = next((line for line in file if line.strip()), "")
         file.seek(0)
         try:
             if start.lstrip("\ufeff \t").startswith("["):
-                objects: Iterator[tuple[int, Any]] = iter(enumerate(json.load(file), 1))
+                objects: Iterator[tuple[int, Any]] = iter(enumerate(json.load(file, parse_int=str), 1))
                 place = f"{path}: row"
             else:
                 numbered = enumerate(lines(path, file), 1)
-                objects = ((number, json.loads(line)) for number, line in numbered if line.strip())
+                objects = ((number, json.loads(line, parse_int=str)) for number, line in numbered if line.strip())
                 place = f"{path}: line"
             number = 0
             while part := list(islice(objects, ROWS)):

@@ -39,9 +39,20 @@ def typed(place: str, features: Features, batches: Iterable[pa.RecordBatch]) -> 
     """Rows of a table with types: class numbers become class names, -1 a missing label."""
     n = 0
     for batch in batches:
-        columns = {name: named(features.get(name), values) for name, values in batch.to_pydict().items()}
+        columns = {
+            name: named(features.get(name), as_list(column))
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        }
         yield Rows(place, range(n + 1, n + len(batch) + 1), columns)
         n += len(batch)
+
+
+def as_list(column: pa.Array) -> list:
+    """Python values; as strings where Python has none, as for a date in the year 300,000."""
+    try:
+        return column.to_pylist()
+    except (OverflowError, ValueError):
+        return column.cast(pa.string()).to_pylist()
 
 
 def class_names(schema: pa.Schema) -> Features:

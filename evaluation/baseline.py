@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -24,13 +26,17 @@ def linear_baseline(
     Logistic regression, one for each label where a text may have several, ridge regression for a score.
     """
     tfidf = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), dtype=np.float32)
+    if not any(re.search(tfidf.token_pattern, text) for text in train_texts):
+        tfidf.set_params(analyzer="char")  # no word of two letters anywhere
     logistic = LogisticRegression(C=10, tol=1e-3, max_iter=1000)
     if task == "regression":
         return make_pipeline(tfidf, Ridge()).fit(train_texts, train_labels).predict(texts).tolist()
     if task == "single_label":
         return make_pipeline(tfidf, logistic).fit(train_texts, train_labels).predict(texts).tolist()
     binarizer = MultiLabelBinarizer().fit(train_labels)
-    model = make_pipeline(tfidf, OneVsRestClassifier(logistic)).fit(train_texts, binarizer.transform(train_labels))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Label .* is present in all training examples")
+        model = make_pipeline(tfidf, OneVsRestClassifier(logistic)).fit(train_texts, binarizer.transform(train_labels))
     return [list(labels) for labels in binarizer.inverse_transform(model.predict(texts))]
 
 

@@ -31,6 +31,8 @@ def single_label(truth: Sequence[str], predicted: Sequence[str]) -> dict[str, fl
 def multi_label(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
     """F1 over all decisions, mean F1 of the labels, and the share of texts with exactly the right labels."""
     binarizer = MultiLabelBinarizer().fit([*truth, *predicted])
+    if not len(binarizer.classes_):  # no label anywhere, in truth or said
+        return {"micro_f1": 0.0, "macro_f1": 0.0, "exact_match": 1.0}
     on, said = binarizer.transform(truth), binarizer.transform(predicted)
     scores = {
         f"{average}_f1": float(f1_score(on, said, average=average, zero_division=0)) for average in ("micro", "macro")

@@ -281,7 +281,10 @@ def test_an_edited_file_of_the_same_size_and_time_is_read_anew(read, write):
 
 @pytest.mark.parametrize(
     ("blanks", "sentence"),
-    [([""], "class 'fruit' has 1 example"), (["", " ", "\t", "\u3000", "\n", "\u200b"], "no text holds a word")],
+    [
+        ([""], r"every text is empty; check data\.text=text"),
+        (["", " ", "\t", "\u3000", "\n", "\u200b"], "no text holds a word"),
+    ],
 )
 def test_empty_texts_alone_are_refused(refused, write, blanks, sentence):
     rows = [(blank * times, label) for label in ("fruit", "tool") for blank in blanks for times in (1, 2, 3)]
