@@ -26,7 +26,7 @@ from benchmarks.common import RESULTS, ROOT, write_result
 from trainer import make_keep_best, make_trainer
 
 TREC = ROOT.parent / "shared" / "datasets" / "trec"
-COMMON = ["trainer.max_epochs=15", "patience=15"]
+COMMON = ["monitor=val/accuracy", "trainer.max_epochs=15", "patience=15"]
 ALTERNATIVES: dict[str, list[str]] = {
     "default": [],
     **{f"attention={name}": [f"model.attention={name}"] for name in ("dot_product", "additive")},

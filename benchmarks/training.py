@@ -79,7 +79,7 @@ def hub_trainer(data: TextDataModule, *, seed: int, **arguments: Any) -> Meter:
         trainer = HubTrainer(
             network,
             settings,
-            train_dataset=as_dataset(data),
+            train_dataset=as_dataset(data, "train"),
             data_collator=DataCollatorWithPadding(tokenizer),
         )
         trainer.remove_callback(PrinterCallback)
@@ -87,9 +87,9 @@ def hub_trainer(data: TextDataModule, *, seed: int, **arguments: Any) -> Meter:
     return meter
 
 
-def as_dataset(data: TextDataModule) -> list[dict[str, Any]]:
-    """The training texts' ids as `transformers` takes them."""
-    tokens, labels = data.encoded["train"].tokens, data.encoded["train"].labels.tolist()
+def as_dataset(data: TextDataModule, split: str) -> list[dict[str, Any]]:
+    """A split's ids as `transformers` takes them."""
+    tokens, labels = data.encoded[split].tokens, data.encoded[split].labels.tolist()
     ends = tokens.pieces.tolist()
     ids = tokens.ids.tolist()
     rows = []

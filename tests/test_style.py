@@ -53,7 +53,7 @@ def code_lines(path: Path) -> int:
 
 
 def test_the_network_is_small():
-    assert sum(code_lines(ROOT / "model" / f"{name}.py") for name in NETWORK) <= 410  # with every alternative
+    assert sum(code_lines(ROOT / "model" / f"{name}.py") for name in NETWORK) <= 420  # with every alternative
 
 
 def test_the_rooms_know_only_what_they_may():

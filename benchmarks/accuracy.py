@@ -1,0 +1,74 @@
+"""Whether what is fast is as right: bf16 against fp32, shared dropout against one draw a token, batches of similar length
+against random ones.
+
+    python -m benchmarks.accuracy
+
+Validation accuracy of the best epoch on `trec` (the bundled articles where it is absent), three seeds. Writes
+`benchmarks/results/accuracy.json`.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+from torch import nn
+
+from assembly import make_data, make_module
+from benchmarks.common import write_result
+from benchmarks.corpus import configuration
+from data.batching import LengthBatchSampler
+from trainer import make_keep_best, make_trainer
+
+SEEDS = (0, 1, 2)
+COMMON = ("monitor=val/accuracy", "optimizer.lr=5e-4", "trainer.max_epochs=8", "patience=8", "model.max_len=64")
+
+
+class RandomBatchSampler(LengthBatchSampler):
+    """As many batches as the other, their texts in random order."""
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        order = np.random.default_rng((self.seed, self.epoch)).permutation(self.rows)
+        yield from np.array_split(order, len(self))
+
+
+VARIANTS = {
+    "bf16, shared dropout, similar lengths": ("bf16-mixed", None),
+    "fp32": ("32-true", None),
+    "a draw a token": ("bf16-mixed", mock.patch("model.encoder.SharedDropout", nn.Dropout)),
+    "random batches": ("bf16-mixed", mock.patch("data.datamodule.LengthBatchSampler", RandomBatchSampler)),
+}
+
+
+def accuracy(precision: str, seed: int) -> float:
+    config = configuration(*COMMON, f"trainer.precision={precision}", f"seed={seed}", corpus="trec")
+    data = make_data(config)
+    with tempfile.TemporaryDirectory() as folder:
+        keep_best = make_keep_best(config, data, Path(folder))
+        make_trainer(config, data, keep_best, on_start=lambda: None).fit(make_module(config, data), data)
+    assert keep_best.best_model_score is not None
+    return float(keep_best.best_model_score)
+
+
+def main() -> None:
+    found: dict[str, list[float]] = {name: [] for name in VARIANTS}
+    for seed in SEEDS:
+        for name, (precision, patch) in VARIANTS.items():
+            if patch is not None:
+                patch.start()
+            found[name].append(accuracy(precision, seed))
+            if patch is not None:
+                patch.stop()
+            print(f"seed {seed}, {name}: {found[name][-1]:.4f}", flush=True)
+    write_result("accuracy", {"accuracy": found})
+    print("\n| | accuracy | lowest to highest |\n|---|---|---|")
+    for name, values in found.items():
+        print(f"| {name} | {statistics.mean(values):.3f} | {min(values):.3f} to {max(values):.3f} |")
+
+
+if __name__ == "__main__":
+    main()
