@@ -1,5 +1,5 @@
-"""Whether what is fast is as right: bf16 against fp32, shared dropout against one draw a token, batches of similar length
-against random ones.
+"""Whether what is fast is as right: bf16 against fp32, dropout by bytes against torch's, batches of similar length against
+random ones.
 
     python -m benchmarks.accuracy
 
@@ -37,9 +37,9 @@ class RandomBatchSampler(LengthBatchSampler):
 
 
 VARIANTS = {
-    "bf16, shared dropout, similar lengths": ("bf16-mixed", None),
+    "as it is: bf16, similar lengths": ("bf16-mixed", None),
     "fp32": ("32-true", None),
-    "a draw a token": ("bf16-mixed", mock.patch("model.encoder.SharedDropout", nn.Dropout)),
+    "torch's dropout": ("bf16-mixed", mock.patch("model.encoder.Dropout", nn.Dropout)),
     "random batches": ("bf16-mixed", mock.patch("data.datamodule.LengthBatchSampler", RandomBatchSampler)),
 }
 

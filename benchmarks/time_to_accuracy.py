@@ -3,8 +3,8 @@
     pip install -c constraints.txt -e '.[benchmarks]' && python -m benchmarks.time_to_accuracy
 
 The Trainer trains BERT from scratch for its default three epochs in batches of 32, at ten times its default rate, which from
-scratch hardly learns. Ours trains `model=small` at the same peak rate. Seconds are of training alone. Some twenty minutes; writes
-`benchmarks/results/time_to_accuracy.json`.
+scratch hardly learns. Ours trains `model=small` at the same peak rate. Seconds are of training alone. Some twenty minutes;
+writes `benchmarks/results/time_to_accuracy.json`.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def hub_course(data: TextDataModule) -> Course:
         def on_epoch_end(self, *_: Any, **__: Any) -> None:
             clock.pause()
 
-        def on_evaluate(self, args: Any, state: Any, control: Any, metrics: dict[str, float], **_: Any) -> None:
-            course.append((clock.seconds, metrics["eval_accuracy"]))
+        def on_evaluate(self, *_: Any, **facts: Any) -> None:
+            course.append((clock.seconds, facts["metrics"]["eval_accuracy"]))
             clock.go_on()
 
     with tempfile.TemporaryDirectory() as folder:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from errors import UserError
-from model.dropout import SharedDropout
+from model.dropout import Dropout
 from model.position import NoPosition
 
 
@@ -29,7 +29,7 @@ class PreNormBlock(nn.Module):
         self.attention = attention
         self.feed_forward_norm = norm()
         self.feed_forward = feed_forward
-        self.dropout = SharedDropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """Map `x (B, T, D)` to `(B, T, D)`; `mask (B, 1 or H, 1 or T, T)` says what may be seen."""
@@ -74,7 +74,7 @@ class Encoder(nn.Module):
         self.embedding = embedding
         self.position = position
         self.visibility = visibility
-        self.dropout = SharedDropout(dropout)
+        self.dropout = Dropout(dropout)
         self.blocks = nn.ModuleList(blocks)
         self.norm = norm
 
