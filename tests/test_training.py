@@ -203,6 +203,22 @@ def test_a_stream_trains_for_so_many_steps(configure, tmp_path):
     assert json.loads((tmp_path / "run" / "metrics.json").read_text())["test/accuracy"] > 0.9
 
 
+def test_a_compiled_run_leaves_the_names_of_the_weights(run, monkeypatch):
+    compile_with = torch.nn.Module.compile
+    eager = lambda self, **options: compile_with(self, backend="eager", **options)  # noqa: E731, no C compiler needed
+    monkeypatch.setattr(torch.nn.Module, "compile", eager)
+    compiled, plain = run("trainer.compile=true", name="compiled"), run(name="plain")
+    names = [torch.load(folder / "best.ckpt", weights_only=True)["state_dict"].keys() for folder in (compiled, plain)]
+    assert names[0] == names[1]
+    torch.testing.assert_close(weights(compiled), weights(plain), atol=1e-4, rtol=1e-3)
+
+
+def test_mixed_precision_leaves_weights_in_full_precision(run):
+    found = weights(run("trainer.precision=bf16-mixed"))
+    assert found.dtype == torch.float32
+    assert found.isfinite().all()
+
+
 def test_help_lists_every_group_and_choice():
     text = (ROOT / "conf" / "config.yaml").read_text()
     for choice in CHOICES:

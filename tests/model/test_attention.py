@@ -1,11 +1,21 @@
 import math
+from contextlib import nullcontext
 
 import pytest
 import torch
 from torch import nn
+from torch.nn.attention import SDPBackend
 
 from errors import UserError
-from model.attention import ATTENTIONS, Additive, DotProduct, MultiHeadAttention, ScaledDotProduct
+from model.attention import (
+    ATTENTIONS,
+    PRODUCTS_UP_TO,
+    Additive,
+    DotProduct,
+    MultiHeadAttention,
+    ScaledDotProduct,
+    fastest_kernel,
+)
 
 
 def padding(lengths: list[int], n_tokens: int) -> torch.Tensor:
@@ -103,3 +113,29 @@ def test_widths_that_do_not_fit_are_refused():
     for score in (ScaledDotProduct(d_head=4), DotProduct(d_head=4), Additive(d_head=4)):
         with pytest.raises(UserError, match="queries are 4 wide and keys 3"):
             score(q, k, v, torch.ones(1, 1, 1, 5, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_in_bf16_the_kernel_chosen_computes_what_fp32_does(training):
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, 3, 40, 16) for _ in range(3))
+    mask = padding([40, 7], 40)[:, None, None, :]
+    score = ScaledDotProduct(d_head=16)
+    expected = torch.softmax((q @ k.transpose(-1, -2) / 4).masked_fill(~mask, -torch.inf), dim=-1) @ v
+    half = [tensor.bfloat16().requires_grad_(training) for tensor in (q, k, v)]
+    found = score(*half, mask)
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.float(), expected, atol=0.03, rtol=0.03)
+
+
+def test_the_scores_of_long_texts_are_never_held_at_once(monkeypatch):
+    chosen = []
+    monkeypatch.setattr("model.attention.sdpa_kernel", lambda backend: chosen.append(backend) or nullcontext())
+    for dtype, n_tokens, training in [
+        (torch.bfloat16, PRODUCTS_UP_TO, True),
+        (torch.bfloat16, PRODUCTS_UP_TO + 1, True),
+        (torch.bfloat16, 8, False),
+        (torch.float32, 8, True),
+    ]:
+        fastest_kernel(torch.zeros(1, 1, n_tokens, 4, dtype=dtype, requires_grad=training))
+    assert chosen == [SDPBackend.MATH]

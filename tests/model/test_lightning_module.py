@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from pytorch_lightning import Trainer
+from pytorch_lightning import Callback, Trainer
 from sklearn.metrics import accuracy_score, f1_score
 from torch.utils.data import DataLoader
 
@@ -75,3 +75,19 @@ def test_the_checkpoint_carries_what_it_was_given(module, loader):
     Trainer(**QUIET).validate(classifier, loader, verbose=False)
     classifier.on_save_checkpoint(checkpoint)
     assert checkpoint == {"heed": {"format": 2, "task": {"name": "single_label", "labels": ["a", "b", "c"]}}}
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_gradients_are_clipped_to_one_norm(module, loader, precision):
+    norms = []
+
+    class Watch(Callback):
+        def on_train_batch_end(self, trainer, pl_module, *_):
+            gradients = [p.grad.flatten() for p in pl_module.parameters() if p.grad is not None]
+            norms.append(float(torch.cat(gradients).norm()))
+
+    settings = {**QUIET, "accelerator": "cpu", "max_epochs": 1, "precision": precision, "callbacks": [Watch()]}
+    Trainer(gradient_clip_val=0.01, **settings).fit(module(), loader)
+    Trainer(**settings).fit(module(), loader)
+    assert norms[:3] == pytest.approx([0.01] * 3, rel=1e-2)
+    assert min(norms[3:]) > 0.02
