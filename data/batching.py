@@ -15,7 +15,7 @@ from torch.utils.data import Dataset, Sampler
 
 from encoding import TokenIds, cut_by_budget, pad
 
-JITTER = 0.1  # lengths are taken as up to this share longer or shorter, so that neighbours change with the epoch
+JITTER = 0.03  # lengths are taken as up to this share longer or shorter, so that neighbours change with the epoch
 
 
 class Batch(TypedDict):
