@@ -49,13 +49,20 @@ def _alike(a: str, b: str) -> bool:
     return a != b and difflib.SequenceMatcher(None, a, b).ratio() >= ALIKE
 
 
-def check_lines(facts: dict[str, Any], *, max_len: int) -> Iterator[tuple[str, str]]:
-    """What the first lines of a run say of the data, each with its head."""
+def text_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What the first lines of a run say of the texts and labels, each with its head."""
     sizes = " / ".join(f"{n:,}" for n in facts["rows"].values())
     origin = f", {' and '.join(facts['cut_from_train'])} cut from train" if facts["cut_from_train"] else ""
-    yield "data", facts["source"]
     yield "splits", f"{sizes} texts (train / validation / test){origin}"
     yield "task", f"{facts['task']}, {_classes(facts['classes'])}"
+    if copies := "; ".join(_copies(facts)):
+        yield "copies", copies
+    if labels := "; ".join(_labels(facts)):
+        yield "labels", labels
+
+
+def token_lines(facts: dict[str, Any], *, max_len: int) -> Iterator[tuple[str, str]]:
+    """What they say of the tokens."""
     lengths = facts["lengths"]
     cut = f"{100 * facts['truncated']:.0f} % are longer than model.max_len={max_len}"
     cut += f", {lengths['99 %']} would hold 99 %" if lengths["99 %"] > max_len else ""
@@ -65,10 +72,6 @@ def check_lines(facts: dict[str, Any], *, max_len: int) -> Iterator[tuple[str, s
     )
     unknown = " / ".join(f"{100 * share:.1f}" for share in facts["unknown"].values())
     yield "unknown", f"{unknown} % of the tokens are not in the vocabulary (train / validation / test)"
-    if copies := "; ".join(_copies(facts)):
-        yield "copies", copies
-    if labels := "; ".join(_labels(facts)):
-        yield "labels", labels
 
 
 def _classes(classes: dict[str, int]) -> str:

@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from torch.utils.data import DataLoader
 
 from data.batching import EncodedTexts, LengthBatchSampler, balanced_rows
-from data.check import check_lines
+from data.check import text_lines, token_lines
 from data.labels import targets
 from data.prepare import Prepared
 from data.streaming import StreamedTexts
@@ -64,6 +64,7 @@ class TextDataModule(LightningDataModule):
         self.splits, self.facts, key, self.stream = self.prepare()
         self.task, self.labels = self.facts["task"], self.facts["labels"]
         check_sampler(self.sampler, self.task)
+        say(text_lines(self.facts))
         self.tokenizer = self.train_tokenizer(plain_texts(self.splits["train"]), key=key)
         self.pad_id, self.sep_id = SPECIAL_TOKENS.index(PAD), SPECIAL_TOKENS.index(SEP)
         self.vocab_size = self.tokenizer.get_vocab_size()
@@ -75,8 +76,7 @@ class TextDataModule(LightningDataModule):
             )
         self.encoded = {name: self._encode(name, key) for name in self.splits}
         self.facts |= token_facts(self.encoded, max_len=self.max_len)
-        for head, line in check_lines(self.facts, max_len=self.max_len):
-            log.info("%-11s %s", head, line)
+        say(token_lines(self.facts, max_len=self.max_len))
 
     def _encode(self, name: str, key: str) -> EncodedTexts:
         assert self.splits is not None
@@ -114,6 +114,12 @@ class TextDataModule(LightningDataModule):
 
     def val_dataloader(self) -> DataLoader:
         return self._loader("validation", shuffle=False)
+
+
+def say(lines: Iterator[tuple[str, str]]) -> None:
+    """Print lines, each with its head."""
+    for head, line in lines:
+        log.info("%-11s %s", head, line)
 
 
 def plain_texts(table: Dataset) -> Iterator[str]:

@@ -76,8 +76,9 @@ def classes_of(labels: list[Label], task: str) -> list[tuple[str, ...]]:
     return [label if isinstance(label, tuple) else (str(class_name(label)),) for label in labels]
 
 
-def check_classes(labels: list[str], train_labels: list[Label], task: str) -> None:
+def check_classes(train_labels: list[Label], task: str) -> None:
     """Raise `UserError` for labels of which nothing can be learned."""
+    labels = in_order(name for names in classes_of(train_labels, task) for name in names)
     if task == "regression":
         if len(set(train_labels)) < 2:
             raise UserError(f"train: every label is {train_labels[0]}; a score needs at least two values")

@@ -6,6 +6,7 @@ R rows of one split.
 from __future__ import annotations
 
 import json
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from datasets import Dataset, DatasetDict
 
 from data.cache import cached, digest
@@ -24,8 +24,10 @@ from data.near import near_copies
 from data.scan import Scan, find_leaks, joined, scan
 from data.sources import Source
 from data.splits import SPLITS, TRAIN, cut, fingerprint
+from data.writing import write_splits
 from errors import UserError
 
+log = logging.getLogger("heed")
 VERSION = 1  # of what this file writes; raised when it changes
 
 
@@ -45,6 +47,7 @@ def prepared(
     source: Source, columns: Columns, *, task: str | None, split_seed: int, drop_leaks: bool, cache_dir: str
 ) -> Prepared:
     """Prepare the source, or take what was prepared from the same content with the same settings."""
+    log.info("data        %s", source.name)
     settings = {"columns": columns, "task": task, "split_seed": split_seed, "drop_leaks": drop_leaks}
     key = digest(VERSION, source.key, sorted(settings.items()))
     write = partial(prepare, source, columns, task=task, split_seed=split_seed, drop_leaks=drop_leaks)
@@ -79,6 +82,7 @@ def prepare(
     if all(s.n_empty == len(s.texts) for s in scans.values()):
         raise UserError(f"{source.name}: every text is empty; check data.text={','.join(columns.text)}")
     task = choose_task((label for s in scans.values() for label in s.labels), asked=task)
+    check_classes(scans["train"].labels, task)  # before a class is too small to cut
     missing = [name for name in ("test", "validation") if name not in scans]
     split = {name: np.full(len(s.texts), SPLITS.index(name), np.int8) for name, s in scans.items()}
     if missing:
@@ -87,67 +91,33 @@ def prepare(
     train_labels = [label for label, s in zip(scans["train"].labels, split["train"], strict=True) if s == TRAIN]
     counts = Counter(name for names in classes_of(train_labels, task) for name in names)
     labels = in_order(counts) if task != "regression" else ["score"]
-    check_classes(labels, train_labels, task)
+    check_classes(train_labels, task)  # again: leaks may have taken a class
     conflict = conflicting(
         np.concatenate([s.texts for s in scans.values()]), [label for s in scans.values() for label in s.labels]
     )
-    examples = write_splits(source, columns, scans, split, folder, task=task, labels=labels, conflict=conflict)
-    splits = {name: Dataset.from_file(str(folder / f"{name}.arrow")) for name in SPLITS}
-    near = {name: near_copies(splits[name], splits["train"]) for name in ("validation", "test")}
+    example = write_splits(source, columns, scans, split, folder, task=task, labels=labels, conflict=conflict)
     facts = {
         "source": source.name,
         "task": task,
         "labels": labels,
-        "rows": {name: len(table) for name, table in splits.items()},
-        "cut_from_train": missing[::-1],
         "classes": {label: counts[label] for label in labels} if task != "regression" else {},
-        "unlabelled": {name: table.data.column("label").null_count for name, table in splits.items()},
-        "duplicates": {name: len(s.texts) - len(np.unique(s.texts)) for name, s in scans.items()},
+        "cut_from_train": missing[::-1],
         "leaks": {"found": n_leaks, "dropped": n_leaks if drop_leaks else 0},
-        "near_duplicates": {name: np.flatnonzero(rows).tolist() for name, rows in near.items()},
-        "conflicts": {"texts": len(conflict), "example": examples},
-        "empty": {name: s.n_empty for name, s in scans.items()},
+        "conflicts": {"texts": len(conflict), "example": example},
         "typos": typos(counts),
+        **counted(scans, folder),
     }
     (folder / "facts.json").write_text(json.dumps(facts, indent=2), encoding="utf-8")
 
 
-def write_splits(
-    source: Source,
-    columns: Columns,
-    scans: dict[str, Scan],
-    split: dict[str, np.ndarray],
-    folder: Path,
-    *,
-    task: str,
-    labels: list[str],
-    conflict: np.ndarray,
-) -> str:
-    """Write each row to the split it goes to; return a text that carries different labels, or ""."""
-    text_type = pa.large_string() if len(columns.text) == 1 else pa.list_(pa.large_string())
-    label_type = {
-        "single_label": pa.large_string(),
-        "multi_label": pa.list_(pa.large_string()),
-        "regression": pa.float64(),
+def counted(scans: dict[str, Scan], folder: Path) -> dict[str, dict[str, Any]]:
+    """What is counted in each split, as read (copies, empty texts) or as written."""
+    splits = {name: Dataset.from_file(str(folder / f"{name}.arrow")) for name in SPLITS}
+    near = {name: near_copies(splits[name], splits["train"]) for name in ("validation", "test")}
+    return {
+        "rows": {name: len(table) for name, table in splits.items()},
+        "unlabelled": {name: table.data.column("label").null_count for name, table in splits.items()},
+        "duplicates": {name: len(s.texts) - len(np.unique(s.texts)) for name, s in scans.items()},
+        "empty": {name: s.n_empty for name, s in scans.items()},
+        "near_duplicates": {name: np.flatnonzero(rows).tolist() for name, rows in near.items()},
     }
-    schema = pa.schema({"text": text_type, "label": label_type[task]})
-    writers = [pa.ipc.new_stream(str(folder / f"{name}.arrow"), schema) for name in SPLITS]
-    known, contradicting, example = set(labels), set(conflict.tolist()), ""
-    for name, s in scans.items():
-        start = 0
-        for rows in source.splits[name]():
-            end = start + len(rows.numbers)
-            texts, goes = columns.texts(rows), split[name][start:end]
-            values = list(label_values(rows, s.labels[start:end], task, known, part=name))
-            for part, writer in enumerate(writers):
-                chosen = np.flatnonzero(goes == part)
-                batch = {"text": [texts[i] for i in chosen], "label": [values[i] for i in chosen]}
-                writer.write_batch(pa.record_batch(batch, schema=schema))
-            if not example and contradicting:
-                example = next(
-                    (str(t) for t, h in zip(texts, s.texts[start:end], strict=True) if int(h) in contradicting), ""
-                )
-            start = end
-    for writer in writers:
-        writer.close()
-    return example

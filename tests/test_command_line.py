@@ -19,7 +19,7 @@ def test_train_then_predict(command, corpus, tmp_path):
     assert "\r" not in result.stdout
     lines = result.stdout.splitlines()
     assert [line.split()[0] for line in lines] == [
-        *("tokenizer", "data", "splits", "task", "lengths", "unknown", "network", "device", "epoch"),
+        *("data", "splits", "task", "tokenizer", "lengths", "unknown", "network", "device", "epoch"),
         *("test", "baseline", "majority", "files", "predict"),
     ]
     assert lines[-1].endswith('python predict.py outputs/a=b/run/best.ckpt "your text"')

@@ -2,10 +2,9 @@ from collections import Counter
 
 import numpy as np
 
-from data.check import check_lines, conflicting, typos
+from data.check import conflicting, text_lines, token_lines, typos
 
 FACTS = {
-    "source": "mine.csv",
     "task": "single_label",
     "rows": {"train": 1000, "validation": 100, "test": 100},
     "cut_from_train": ["validation", "test"],
@@ -24,12 +23,12 @@ FACTS = {
 
 
 def lines(**changes) -> dict[str, str]:
-    return dict(check_lines({**FACTS, **changes}, max_len=512))
+    facts = {**FACTS, **changes}
+    return {**dict(text_lines(facts)), **dict(token_lines(facts, max_len=512))}
 
 
-def test_sound_data_take_five_lines():
+def test_sound_data_take_four_lines():
     assert lines() == {
-        "data": "mine.csv",
         "splits": "1,000 / 100 / 100 texts (train / validation / test), validation and test cut from train",
         "task": "single_label, 3 classes: a 600 (60 %), b 300 (30 %), c 100 (10 %); largest / smallest 6.0",
         "lengths": "half of the texts have up to 10 tokens, 90 % 100, 99 % 1,200; "
@@ -48,7 +47,7 @@ def test_what_is_odd_takes_two_more():
         unlabelled={"test": 7},
         empty={"train": 1, "test": 1},
     )
-    assert len(odd) == 7
+    assert len(odd) == 6
     assert odd["copies"] == (
         "4 texts stand twice in their split; 5 of train or validation stand in a later split too, dropped from there; "
         "2 of test are nearly in train"

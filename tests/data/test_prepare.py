@@ -165,8 +165,9 @@ def test_fractions_are_a_score(prepare):
     ],
 )
 def test_labels_of_which_nothing_can_be_learned_are_refused(prepare, train, sentence):
-    with pytest.raises(UserError, match=sentence):
-        prepare({"train": train, "validation": train[:1], "test": train[:1]}, drop_leaks=False)
+    for given in ({}, {"validation": train[:1], "test": train[:1]}):
+        with pytest.raises(UserError, match=sentence):
+            prepare({"train": train, **given}, drop_leaks=False)
 
 
 def test_a_split_without_rows_is_refused_and_nothing_is_left(tmp_path):
