@@ -28,7 +28,7 @@ import training
 from assembly import make_data, make_module
 from trainer import make_keep_best, make_trainer
 from pathlib import Path
-with initialize_config_dir(sys.path[0] + "/conf", version_base="1.3"):
+with initialize_config_dir(str(Path.cwd() / "conf"), version_base="1.3"):
     config = compose("config", overrides=OVERRIDES)
 data = make_data(config)
 module = make_module(config, data)
