@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
 import platform
+import subprocess
+import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -37,3 +40,14 @@ def write_result(name: str, figures: dict[str, Any]) -> None:
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps({**figures, "machine": machine()}, indent=2) + "\n"
     (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def peak_memory(process: subprocess.Popen) -> float:
+    """Wait for the process; MiB at its peak. The kernel's own record for a child would begin with its parent's size."""
+    peak, status = 0, Path(f"/proc/{process.pid}/status")
+    while process.poll() is None:
+        with contextlib.suppress(OSError, IndexError):
+            peak = max(peak, int(status.read_text().split("VmHWM:")[1].split()[0]))  # KiB
+        time.sleep(0.05)
+    assert process.returncode == 0, process.args
+    return peak / 1024

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnxruntime
@@ -83,7 +83,7 @@ def main() -> None:
     }
     hub = bert(vocab_size=data.vocab_size, n_classes=len(data.labels), max_len=MAX_LEN, **SHAPE).eval()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=data.tokenizer, pad_token="[PAD]", model_max_length=MAX_LEN)
-    pipe: Any = pipeline("text-classification", model=hub, tokenizer=tokenizer, device="cpu")  # type: ignore[call-overload]
+    pipe = cast(Any, pipeline)("text-classification", model=hub, tokenizer=tokenizer, device="cpu")
     with tempfile.TemporaryDirectory() as folder:
         onnx = OnnxClassifier(ours["heed, fp32"], Path(folder) / "network.onnx")
         readers: dict[str, Callable[[], object]] = {

@@ -8,7 +8,6 @@ The texts are drawn, class by class, from the words of the bundled corpus. Takes
 
 from __future__ import annotations
 
-import os
 import re
 import statistics
 import subprocess
@@ -24,7 +23,7 @@ from hydra import compose, initialize_config_dir
 from transformers import PreTrainedTokenizerFast
 
 from assembly import make_data, make_module
-from benchmarks.common import ROOT, write_result
+from benchmarks.common import ROOT, peak_memory, write_result
 from data.sources import bbc_news
 from data.tokens import encoded_on_disk
 
@@ -70,12 +69,10 @@ def trained(folder: Path, size: int) -> dict[str, float]:
     started = time.perf_counter()
     log = folder / f"{size}.log"
     with log.open("w") as output:
-        process = subprocess.Popen([sys.executable, "train.py", *settings], cwd=ROOT, stdout=output)
-        _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0, log.read_text()
+        peak = peak_memory(subprocess.Popen([sys.executable, "train.py", *settings], cwd=ROOT, stdout=output))
     epochs = [float(seconds) for seconds in re.findall(r"^epoch .* ([\d.]+) s$", log.read_text(), re.MULTILINE)]
     return {
-        "peak_mib": usage.ru_maxrss / 1024,
+        "peak_mib": peak,
         "epoch_s": statistics.median(epochs[1:] or epochs),
         "run_s": time.perf_counter() - started,
     }
