@@ -15,7 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from errors import UserError
 
-PRODUCTS_UP_TO = 1024  # tokens
+PRODUCTS_UP_TO = 256  # tokens
 
 
 class ScaledDotProduct(nn.Module):
@@ -107,8 +107,8 @@ class MultiHeadAttention(nn.Module):
 def fastest_kernel(q: Tensor) -> AbstractContextManager:
     """Choose torch's kernel for `q (B, H, T, K)` where its own choice is not the fastest.
 
-    On a CPU in bf16, the flash kernel's backward takes a third of a step; two matrix products are faster at the
-    lengths measured (`docs/experiments.md`). Beyond `PRODUCTS_UP_TO` tokens their `T · T` scores would take too much memory.
+    On a CPU in bf16, the flash kernel's backward takes a third of a step; two matrix products are faster up to
+    `PRODUCTS_UP_TO` tokens, beyond which their `T · T` scores cost more (`docs/experiments.md`).
     """
     products = q.device.type == "cpu" and q.dtype == torch.bfloat16 and q.requires_grad
     if not products or q.shape[-2] > PRODUCTS_UP_TO or torch.compiler.is_compiling():

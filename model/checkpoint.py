@@ -24,7 +24,7 @@ from model.device import choose_precision
 from model.task import Prediction, SingleLabel, make_task
 
 FORMAT = 2  # raised when an older file can no longer be read
-BF16_TOKENS = 512  # tokens of a batch from which bf16 pays: the weights are turned into bf16 for each
+BF16_TOKENS = 256  # tokens of a batch from which bf16 pays: the weights are turned into bf16 for each
 
 
 class TextClassifier:
