@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from functools import partial
 
@@ -50,6 +51,7 @@ def load(
     name: str, config: str | None, *, revision: str | None, splits: dict[str, str] | None, streaming: bool = False
 ) -> dict[str, Dataset]:
     """Load the splits by their expressions, all there are for None. Raises `UserError` when they cannot be had."""
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what came of them is said below
     load_split = partial(load_dataset, name, config, revision=revision, streaming=streaming)
     try:
         if splits is None:
