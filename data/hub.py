@@ -11,7 +11,7 @@ from datasets import Dataset, load_dataset
 from data.rows import ROWS, Rows
 from data.sources import Source
 from data.splits import SPLITS
-from data.tables import named
+from data.tables import typed
 from errors import UserError
 
 
@@ -77,10 +77,4 @@ def from_datasets(name: str, splits: dict[str, Dataset]) -> Source:
 
 
 def _table_rows(place: str, table: Dataset) -> Iterator[Rows]:
-    start = 1
-    for batch in table.with_format(None).iter(ROWS):
-        features = table.features or dict.fromkeys(batch)  # a stream may not know its own
-        columns = {name: named(features[name], values) for name, values in batch.items()}
-        n = len(next(iter(columns.values())))
-        yield Rows(place, range(start, start + n), columns)
-        start += n
+    return typed(place, table.features or {}, table.with_format(None).iter(ROWS))  # a stream may not know its features

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ def read_parquet(path: Path) -> Iterator[Rows]:
     with readable(path, binary=True):
         file = pq.ParquetFile(path)
         check_header(path, file.schema_arrow.names)
-        yield from typed(f"{path}: row", class_names(file.schema_arrow), file.iter_batches(ROWS))
+        yield from typed(f"{path}: row", class_names(file.schema_arrow), map(as_lists, file.iter_batches(ROWS)))
 
 
 def read_arrow(path: Path) -> Iterator[Rows]:
@@ -32,19 +32,22 @@ def read_arrow(path: Path) -> Iterator[Rows]:
             schema, batches = file.schema, map(file.get_batch, range(file.num_record_batches))
         check_header(path, schema.names)
         parts = (batch.slice(start, ROWS) for batch in batches for start in range(0, len(batch), ROWS))
-        yield from typed(f"{path}: row", class_names(schema), parts)
+        yield from typed(f"{path}: row", class_names(schema), map(as_lists, parts))
 
 
-def typed(place: str, features: Features, batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
+def typed(place: str, features: Mapping[str, Any], batches: Iterable[dict[str, list]]) -> Iterator[Rows]:
     """Rows of a table with types: class numbers become class names, -1 a missing label."""
-    n = 0
+    start = 1
     for batch in batches:
-        columns = {
-            name: named(features.get(name), as_list(column))
-            for name, column in zip(batch.schema.names, batch.columns, strict=True)
-        }
-        yield Rows(place, range(n + 1, n + len(batch) + 1), columns)
-        n += len(batch)
+        columns = {name: named(features.get(name), values) for name, values in batch.items()}
+        end = start + len(next(iter(columns.values()), ()))
+        yield Rows(place, range(start, end), columns)
+        start = end
+
+
+def as_lists(batch: pa.RecordBatch) -> dict[str, list]:
+    """The columns as Python values."""
+    return {name: as_list(column) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
 
 
 def as_list(column: pa.Array) -> list:
