@@ -92,6 +92,11 @@ def _chunks(texts: Sequence[str | Sequence[str]]) -> Iterator[list[list[str]]]:
         yield chunk
 
 
+def plain(text: str | Sequence[str]) -> str:
+    """One string for a text of one or several parts."""
+    return text if isinstance(text, str) else " ".join(text)
+
+
 def _offsets(lengths: list[int]) -> Tensor:
     return torch.tensor([0, *lengths]).cumsum(dim=0)
 

@@ -25,7 +25,7 @@ from assembly import make_data, make_module
 from benchmarks.common import write_result
 from benchmarks.contestants import bert
 from benchmarks.corpus import MAX_LEN, SHAPE, configuration
-from benchmarks.training import as_dataset
+from benchmarks.training import HUB_QUIET, QUIET, as_dataset
 from data.datamodule import TextDataModule
 
 CORPORA = ("trec", "reuters_r8")
@@ -70,11 +70,7 @@ def hub_course(data: TextDataModule) -> Course:
             per_device_eval_batch_size=32,
             num_train_epochs=EPOCHS,
             eval_strategy="epoch",
-            save_strategy="no",
-            report_to=[],
-            disable_tqdm=True,
-            use_cpu=True,
-            dataloader_pin_memory=False,
+            **HUB_QUIET,
         )
         trainer = HubTrainer(
             network,
@@ -111,10 +107,7 @@ def heed_course(data: TextDataModule, corpus: str, *, epochs: int) -> Course:
         precision="bf16-mixed",
         gradient_clip_val=1.0,
         num_sanity_val_steps=0,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
+        **QUIET,
         callbacks=[Watch()],
     )
     trainer.fit(make_module(configuration(f"optimizer.lr={RATE}", corpus=corpus), data), data)

@@ -36,6 +36,19 @@ from data.datamodule import TextDataModule
 ROUNDS = 3
 WARM_UP = 3  # steps not counted
 STEPS = {"heed": 33, "others": 13}
+QUIET: dict[str, Any] = {  # of Lightning's Trainer
+    "logger": False,
+    "enable_checkpointing": False,
+    "enable_progress_bar": False,
+    "enable_model_summary": False,
+}
+HUB_QUIET: dict[str, Any] = {  # of the other
+    "report_to": [],
+    "save_strategy": "no",
+    "disable_tqdm": True,
+    "use_cpu": True,
+    "dataloader_pin_memory": False,
+}
 WIDER = {512: 8, 768: 12}  # d_model → n_heads of the larger encoders whose share of the ceiling is taken
 
 
@@ -49,10 +62,7 @@ def heed(data: TextDataModule, *, precision: str, overrides: tuple[str, ...] = (
         precision=precision,  # type: ignore[arg-type]
         gradient_clip_val=1.0,
         limit_val_batches=0,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
+        **QUIET,
     )
     trainer.fit(module, train_dataloaders=data.train_dataloader())
     return meter
@@ -68,11 +78,7 @@ def hub_trainer(data: TextDataModule, *, seed: int, **arguments: Any) -> Meter:
             folder,
             max_steps=STEPS["others"],
             seed=seed,
-            report_to=[],
-            save_strategy="no",
-            disable_tqdm=True,
-            use_cpu=True,
-            dataloader_pin_memory=False,
+            **HUB_QUIET,
             **arguments,
         )
         trainer = HubTrainer(

@@ -23,7 +23,7 @@ from data.labels import targets
 from data.prepare import Prepared
 from data.streaming import StreamedTexts
 from data.tokens import encoded_on_disk
-from encoding import PAD, SEP, SPECIAL_TOKENS, UNK, encode
+from encoding import PAD, SEP, SPECIAL_TOKENS, UNK, encode, plain
 from errors import UserError
 
 log = logging.getLogger("heed")
@@ -125,7 +125,7 @@ def say(lines: Iterator[tuple[str, str]]) -> None:
 def plain_texts(table: Dataset) -> Iterator[str]:
     """One string a text, the columns of several joined by a blank."""
     for batch in table.select_columns("text").iter(1000):
-        yield from (text if isinstance(text, str) else " ".join(text) for text in batch["text"])
+        yield from map(plain, batch["text"])
 
 
 def token_facts(encoded: dict[str, EncodedTexts], *, max_len: int) -> dict[str, Any]:

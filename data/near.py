@@ -11,6 +11,8 @@ import numpy as np
 from datasets import Dataset
 from rensa import RMinHash, RMinHashLSH
 
+from encoding import plain
+
 SIMILAR = 0.8  # share of the word triples of two texts that they have in common
 HASHES, BANDS = 128, 16  # with eight hashes a band, 95 % of the pairs at the limit become candidates
 READ = 2000  # words of a text that are compared
@@ -33,7 +35,7 @@ def near_copies(texts: Dataset, others: Dataset) -> np.ndarray:
 def triples(texts: Dataset) -> Iterator[list[list[str]]]:
     """The word triples of the texts, some thousand texts at a time."""
     for batch in texts.select_columns("text").iter(INDEXED):
-        yield [triples_of(text if isinstance(text, str) else " ".join(text)) for text in batch["text"]]
+        yield [triples_of(plain(text)) for text in batch["text"]]
 
 
 def triples_of(text: str) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from datasets import Dataset, DatasetDict
 
+from encoding import plain
 from evaluation.baseline import MOST_TEXTS, constant_baseline, linear_baseline
 from evaluation.metrics import SCORES, sentence
 from model.checkpoint import TextClassifier
@@ -40,7 +41,7 @@ def write_report(
         if len(apart) and len(apart) < len(rows):
             what = f"without {len(rows) - len(apart):,} that are nearly in train"
             metrics |= _score("apart", task, labels, predicted, apart, what)
-        metrics |= _baselines(task, splits["train"], _plain(test["text"][:]), labels, rows)
+        metrics |= _baselines(task, splits["train"], [plain(text) for text in test["text"]], labels, rows)
     if not scored.all():
         with open(run_dir / "predictions.jsonl", "w", encoding="utf-8") as file:
             for row in np.flatnonzero(~scored):
@@ -64,14 +65,10 @@ def _baselines(task: str, train: Dataset, texts: list[str], labels: list, rows: 
     """The linear model and the constant answer, both from at most `MOST_TEXTS` training texts spread over the split."""
     step = max(1, -(-len(train) // MOST_TEXTS))
     chosen = train.select(range(0, len(train), step))
-    train_texts, train_labels = _plain(chosen["text"][:]), chosen["label"][:]
+    train_texts, train_labels = [plain(text) for text in chosen["text"]], chosen["label"][:]
     linear = linear_baseline(task, train_texts, train_labels, texts)
     note = "TF-IDF + linear model" + (f" on {len(chosen):,} of the training texts" if step > 1 else "")
     constant = constant_baseline(task, train_labels, len(texts))
     return _score("baseline", task, labels, linear, rows, note) | _score(
         "majority", task, labels, constant, rows, f"always {constant[0]!r}"
     )
-
-
-def _plain(texts: list) -> list[str]:
-    return [text if isinstance(text, str) else " ".join(text) for text in texts]
