@@ -1,6 +1,6 @@
-"""Texts → token ids → padded batches: the one path that training and prediction share.
+"""Texts → token ids: the one path that training and prediction share.
 
-R texts in all, each of one or more pieces; N tokens in all. B texts in a batch of P pieces, T tokens of the longest.
+R texts in all, each of one or more pieces; N tokens in all.
 """
 
 from __future__ import annotations
@@ -116,39 +116,3 @@ def _clean(text: str | Sequence[str], row: int) -> list[str]:
             f"text {row + 1} is {type(text).__name__} ({text!r}), not a string: give str(text) or leave it out"
         )
     return [part.encode("utf-8", "replace").decode("utf-8") for part in parts]
-
-
-class Padded(NamedTuple):
-    """What the network reads."""
-
-    ids: Tensor  # (P, T)
-    mask: Tensor  # (P, T), True = real token
-    text: Tensor  # (P,) which text of the batch, 0 to B - 1, each piece belongs to
-
-
-def pad(tokens: TokenIds, rows: Sequence[int] | np.ndarray | Tensor, *, pad_id: int) -> Padded:
-    """Pad the pieces of the texts `rows (B,)` to the longest: the one place where a mask is made."""
-    index = torch.as_tensor(rows)
-    count = tokens.texts[index + 1] - tokens.texts[index]  # (B,); never work on all R texts, which may be a million
-    text = torch.arange(len(index)).repeat_interleave(count)  # (P,)
-    within = torch.arange(len(text)) - (count.cumsum(dim=0) - count)[text]  # (P,) 0 for a text's first piece
-    piece = tokens.texts[index][text] + within  # (P,)
-    start = tokens.pieces[piece]  # (P,)
-    length = tokens.pieces[piece + 1] - start  # (P,)
-    place = torch.arange(int(length.max()))  # (T,)
-    mask = place < length[:, None]  # (P, T)
-    source = torch.where(mask, start[:, None] + place, 0)  # (P, T) places in the flat tensor
-    return Padded(torch.where(mask, tokens.ids[source].long(), pad_id), mask, text)
-
-
-def cut_by_budget(lengths: np.ndarray, *, max_tokens: int) -> list[int]:
-    """Cut ascending `lengths (R,)` into runs of at most `max_tokens` padded tokens; return the runs' ends.
-
-    A single text longer than the budget is a run of its own.
-    """
-    ends, start = [], 0
-    for row, length in enumerate(lengths.tolist()):
-        if row > start and (row - start + 1) * length > max_tokens:
-            ends.append(row)
-            start = row
-    return [*ends, len(lengths)] if len(lengths) else []

@@ -16,7 +16,7 @@ from errors import UserError
 from evaluation.report import write_report
 from model.checkpoint import load_classifier
 from model.device import physical_cores
-from trainer import make_keep_best, make_trainer
+from trainer import device_of, make_keep_best, make_trainer
 
 log = logging.getLogger("heed")
 
@@ -47,7 +47,9 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
     if not keep_best.best_model_path:  # trainer.fast_dev_run=true
         log.info("nothing to test: the trainer kept no checkpoint")
         return math.nan
-    classifier = load_classifier(keep_best.best_model_path)  # what is tested is the file that is left
+    classifier = load_classifier(
+        keep_best.best_model_path, device=device_of(config.trainer.accelerator)
+    )  # what is tested is the file that is left
     assert data.splits is not None
     assert keep_best.best_model_score is not None
     write_report(classifier, data.splits, data.facts, run_dir, started=started)

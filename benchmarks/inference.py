@@ -27,9 +27,10 @@ from assembly import make_data, make_module
 from benchmarks.common import write_result
 from benchmarks.contestants import bert
 from benchmarks.corpus import MAX_LEN, SHAPE, configuration
-from encoding import cut_by_budget, encode, pad
+from encoding import encode
 from model import TextClassifier
 from model.task import SingleLabel
+from padding import cut_by_budget, pad
 
 ROUNDS = 3
 SHORT = "shares of the bank fell after a warning on profits"

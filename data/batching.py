@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
-from encoding import TokenIds, cut_by_budget, pad
+from encoding import TokenIds
+from padding import cut_by_budget, pad, recurring
 
 JITTER = 0.03  # lengths are taken as up to this share longer or shorter, so that neighbours change with the epoch
 
@@ -32,12 +33,13 @@ class EncodedTexts(Dataset):
 
     def __init__(self, tokens: TokenIds, labels: Tensor, *, pad_id: int) -> None:
         self.tokens, self.labels, self.pad_id = tokens, labels, pad_id
+        self.longest = int(tokens.pieces.diff().max())  # tokens of a piece
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __getitem__(self, rows: Sequence[int] | np.ndarray) -> Batch:
-        padded = pad(self.tokens, rows, pad_id=self.pad_id)
+        padded = pad(self.tokens, rows, pad_id=self.pad_id, limit=self.longest)
         return {"ids": padded.ids, "mask": padded.mask, "text": padded.text, "labels": self.labels[rows]}
 
 
@@ -59,7 +61,7 @@ class LengthBatchSampler(Sampler):
         ascending = np.sort(self.lengths)
         # The noise moves a text by at most this factor in the ranking, so the budget holds for any epoch.
         widest = np.ceil(ascending * ((1 + JITTER) / (1 - JITTER))) if shuffle else ascending
-        self.ends = cut_by_budget(np.minimum(widest, ascending[-1:]), max_tokens=max_tokens)
+        self.ends = cut_by_budget(np.minimum(recurring(widest), ascending[-1:]), max_tokens=max_tokens)
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch whose order is yielded; Lightning calls it."""

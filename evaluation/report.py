@@ -14,7 +14,7 @@ from datasets import Dataset, DatasetDict
 from encoding import plain
 from evaluation.baseline import MOST_TEXTS, constant_baseline, linear_baseline
 from evaluation.metrics import SCORES, sentence
-from model.checkpoint import TextClassifier
+from model.text_classifier import TextClassifier
 
 log = logging.getLogger("heed")
 

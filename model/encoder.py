@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from errors import UserError
+from model.attention import as_bias
 from model.dropout import Dropout
 from model.position import NoPosition
 
@@ -85,7 +86,7 @@ class Encoder(nn.Module):
         """
         check_some_token(mask)
         x = self.dropout(self.position(self.embedding(ids)))  # (B, T, D)
-        visible = self.position.bias(self.visibility(mask))  # (B, 1 or H, 1 or T, T)
+        visible = as_bias(self.position.bias(self.visibility(mask)))  # (B, 1 or H, 1 or T, T), once for all blocks
         for block in self.blocks:
             x = block(x, visible)
         return self.norm(x)  # (B, T, D)

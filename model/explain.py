@@ -11,16 +11,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from encoding import CLS, SEP, UNK, encode, pad
+from encoding import CLS, SEP, UNK, encode
 from errors import UserError
 from model.attention import ATTENTIONS
-from model.checkpoint import TextClassifier
+from model.text_classifier import TextClassifier
+from padding import pad
 
 
 def tokenise(classifier: TextClassifier, text: str | list[str]) -> tuple[list[str], Tensor, Tensor]:
     """Return the tokens the network reads of `text` (its beginning, beyond `max_len`), `ids (1, T)` and `mask (1, T)`."""
     tokens = encode(classifier.tokenizer, [text], max_len=classifier.max_len)
     ids, mask, _ = pad(tokens, [0], pad_id=classifier.network.architecture["pad_id"])
+    ids, mask = ids.to(classifier.device), mask.to(classifier.device)
     return [classifier.tokenizer.id_to_token(number) or "" for number in ids[0].tolist()], ids, mask
 
 
@@ -45,7 +47,7 @@ def attention_maps(classifier: TextClassifier, text: str | list[str]) -> tuple[l
     finally:
         for hook in hooks:
             hook.remove()
-    return tokens, torch.stack(maps)  # (L, H, T, T)
+    return tokens, torch.stack(maps).cpu()  # (L, H, T, T)
 
 
 class Attribution(NamedTuple):
@@ -70,7 +72,9 @@ def attributions(classifier: TextClassifier, text: str | list[str], *, label: st
     tokens, ids, mask = tokenise(classifier, text)
     network, target = classifier.network, classifier.labels.index(label)
     unknown = [token if token in (CLS, SEP) else UNK for token in tokens]
-    start_ids = torch.tensor([[classifier.tokenizer.token_to_id(token) for token in unknown]])  # (1, T)
+    start_ids = torch.tensor(
+        [[classifier.tokenizer.token_to_id(token) for token in unknown]], device=ids.device
+    )  # (1, T)
     with torch.no_grad():
         start, end = network.encoder.embedding(start_ids), network.encoder.embedding(ids)  # (1, T, D) each
         change = float(network(ids, mask)[0, target] - network(start_ids, mask)[0, target])
@@ -86,7 +90,8 @@ def attributions(classifier: TextClassifier, text: str | list[str], *, label: st
 
     for steps in (32, 64, 128, 256, 512, 1024, 2048):
         nodes, weights = (
-            torch.tensor(a / 2, dtype=end.dtype)[:, None, None] for a in np.polynomial.legendre.leggauss(steps)
+            torch.tensor(a / 2, dtype=end.dtype, device=end.device)[:, None, None]
+            for a in np.polynomial.legendre.leggauss(steps)
         )
         chunks = zip(nodes.split(16), weights.split(16), strict=True)
         path = [

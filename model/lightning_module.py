@@ -66,7 +66,7 @@ class LightningClassifier(LightningModule):
         self.classifier, self.task = classifier, task
         self.register_buffer("class_weight", class_weight, persistent=False)
         self.make_optimizer, self.label_smoothing, self.checkpoint = make_optimizer, label_smoothing, checkpoint
-        self.train_loss, self.val_loss = MeanMetric(), MeanMetric()
+        self.train_loss, self.val_loss = (MeanMetric(nan_strategy="disable") for _ in range(2))  # looking stalls a GPU
         self.val_metrics = MetricCollection(METRICS[task.name](len(task.labels)), prefix="val/")
         self.validated: list[tuple[Tensor, Tensor]] = []  # logits and targets of the latest validation
 
@@ -78,8 +78,7 @@ class LightningClassifier(LightningModule):
     def training_step(self, batch: dict[str, Tensor], _: int) -> Tensor:
         logits = self.logits(batch)
         loss = self.task.loss(logits, batch["labels"], weight=self.class_weight, label_smoothing=self.label_smoothing)
-        self.train_loss.update(loss.detach(), weight=len(logits))
-        self.log("train/loss", self.train_loss, on_step=False, on_epoch=True)
+        self.train_loss.update(loss.detach().expand(len(logits)))  # once a text
         return loss
 
     def on_validation_epoch_start(self) -> None:
@@ -88,8 +87,13 @@ class LightningClassifier(LightningModule):
     def validation_step(self, batch: dict[str, Tensor], _: int) -> None:
         logits = self.logits(batch)
         self.validated.append((logits, batch["labels"]))
-        self.val_loss.update(self.task.loss(logits, batch["labels"]), weight=len(logits))
+        self.val_loss.update(self.task.loss(logits, batch["labels"]).expand(len(logits)))
         self.val_metrics.update(self.task.outputs(logits), batch["labels"])
+
+    def on_validation_epoch_end(self) -> None:
+        """Log what has been measured since the last validation; no step stops for it."""
+        if not self.trainer.validating:  # there was training before
+            self.log("train/loss", self.train_loss)
         self.log("val/loss", self.val_loss)
         self.log_dict(self.val_metrics)
 

@@ -52,6 +52,10 @@ def test_train_then_predict(command, corpus, tmp_path):
         command("predict.py", "outputs/a=b/run/best.ckpt", "one", "--explain", "--picture", "no/why.png").returncode
         == 2
     )
+    int8 = command("predict.py", "outputs/a=b/run/best.ckpt", "a red apple", "--precision", "int8")
+    alone = command("predict.py", "outputs/a=b/run/best.ckpt", "a red apple")
+    assert (int8.returncode, int8.stdout.split()[0], int8.stderr) == (0, alone.stdout.split()[0], "")
+    assert command("predict.py", "a red apple", "--explain", "--precision", "int8").returncode == 2
     longer = command("predict.py", "outputs/a=b/run/best.ckpt", "a red apple", "--max-len", "500")
     assert longer.stderr == "note: --max-len 500: learned positions end at 64, texts are cut there\n"
 

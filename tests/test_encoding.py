@@ -5,8 +5,9 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from encoding import CLS, PAD, SEP, SPECIAL_TOKENS, UNK, cut_by_budget, encode, pad
+from encoding import CLS, PAD, SEP, SPECIAL_TOKENS, UNK, TokenIds, encode
 from errors import UserError
+from padding import cut_by_budget, pad, recurring
 
 VOCABULARY = {token: i for i, token in enumerate([*SPECIAL_TOKENS, "one", "two", "three", "[", "]", "pad"])}
 
@@ -127,3 +128,23 @@ def test_batches_fill_the_budget_and_never_exceed_it():
     assert ends == [4, 5, 6, 7]
     for start, end in zip([0, *ends], ends, strict=False):
         assert (end - start) * lengths[end - 1] <= 9 or end - start == 1
+
+
+def test_lengths_that_recur_are_eight_an_octave():
+    lengths = np.arange(1, 521)
+    rounded = recurring(lengths)
+    assert rounded[[0, 15, 16, 17, 31, 32, 63, 64, 127, 128, 255, 256]].tolist() == [
+        *(1, 16, 18, 18, 32, 36, 64, 72, 128, 144, 256, 288)
+    ]
+    assert (rounded >= lengths).all()
+    assert (rounded < lengths * 1.125).all()
+    assert len(np.unique(rounded[16:512])) == 40
+    assert (recurring(rounded) == rounded).all()
+
+
+def test_padding_to_a_length_that_recurs_stops_at_the_limit():
+    tokens = TokenIds(torch.arange(17, dtype=torch.int32), torch.tensor([0, 17]), torch.arange(2), torch.tensor([17]))
+    for limit, width in ((None, 17), (64, 18), (17, 17)):
+        ids, mask, _ = pad(tokens, [0], pad_id=0, limit=limit)
+        assert ids.shape == mask.shape == (1, width)
+        assert mask.sum() == 17

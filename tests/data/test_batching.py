@@ -42,6 +42,25 @@ def test_little_of_a_batch_is_padding():
     assert real / padded > 0.8
 
 
+def test_shapes_of_batches_recur_over_the_epochs():
+    lengths = torch.from_numpy(np.random.default_rng(0).integers(3, 250, 4000))
+    tokens = TokenIds(
+        torch.ones(int(lengths.sum()), dtype=torch.int32),
+        torch.cat([torch.zeros(1, dtype=torch.long), lengths.cumsum(dim=0)]),
+        torch.arange(4001),
+        lengths,
+    )
+    texts = EncodedTexts(tokens, torch.zeros(4000), pad_id=0)
+    sampler = LengthBatchSampler(lengths, max_tokens=2048, seed=0, shuffle=True)
+    shapes = set()
+    for number in range(10):
+        sampler.set_epoch(number)
+        shapes |= {tuple(texts[rows]["ids"].shape) for rows in sampler}
+    assert max(n * length for n, length in shapes) <= 2048
+    assert max(length for _, length in shapes) == 249  # never beyond the longest text
+    assert len(shapes) < len(sampler) / 3
+
+
 def test_a_batch_holds_ids_mask_and_labels_of_its_rows():
     tokens = TokenIds(
         torch.tensor([5, 6, 7, 8, 9], dtype=torch.int32), torch.tensor([0, 2, 5]), torch.arange(3), torch.tensor([2, 3])

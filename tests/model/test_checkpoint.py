@@ -9,12 +9,13 @@ import torch
 import torch.nn.functional as F
 
 from data.tokenizer import train_tokenizer
-from encoding import encode, pad
+from encoding import encode
 from errors import UserError
 from model import TextClassifier, build_classifier, load_classifier
 from model.checkpoint import checkpoint_content
 from model.optim import adamw
 from model.task import SingleLabel
+from padding import pad
 from tests.conftest import FRUIT, ROOT, SMALL, TOOLS
 
 LABELS = ["fruit", "tool"]
@@ -132,6 +133,21 @@ def test_positions_that_are_not_learned_read_beyond_the_training_length(overfit,
 def test_a_checkpoint_of_a_compiled_network_loads(overfit, save):
     path = save(overfit, prefix="classifier._orig_mod.")
     torch.testing.assert_close(load_classifier(path).predict_proba(TEXTS), overfit.predict_proba(TEXTS))
+
+
+def test_int8_answers_as_fp32_does_with_weights_of_a_byte(overfit, save):
+    whole, bytes_ = (load_classifier(save(overfit), precision=precision) for precision in ("32-true", "int8"))
+    torch.testing.assert_close(bytes_.predict_proba(TEXTS), whole.predict_proba(TEXTS), atol=0.02, rtol=0)
+    assert [p.label for p in bytes_.predict(TEXTS)] == [p.label for p in whole.predict(TEXTS)]
+    weight = bytes_.network.encoder.blocks[0].feed_forward.inner.weight()
+    assert weight.element_size() == 1
+    exact = whole.network.encoder.blocks[0].feed_forward.inner.weight
+    torch.testing.assert_close(weight.dequantize(), exact, atol=float(exact.abs().max()) / 127, rtol=0)
+
+
+def test_an_unknown_precision_is_refused_with_those_there_are(overfit, save):
+    with pytest.raises(UserError, match="precision=int4 is unknown: choose one of auto, 32-true, bf16-mixed, int8"):
+        load_classifier(save(overfit), precision="int4")
 
 
 def test_the_file_holds_plain_values_only(overfit, save):

@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from pytorch_lightning import Callback, Trainer
 from sklearn.metrics import accuracy_score, f1_score
+from torch.nn.utils import clip_grad_norm_
 from torch.utils.data import DataLoader
 
 from data.batching import EncodedTexts, LengthBatchSampler
@@ -91,3 +92,16 @@ def test_gradients_are_clipped_to_one_norm(module, loader, precision):
     Trainer(**settings).fit(module(), loader)
     assert norms[:3] == pytest.approx([0.01] * 3, rel=1e-2)
     assert min(norms[3:]) > 0.02
+
+
+def test_no_step_waits_for_a_value(module):
+    """On the meta device tensors have no values: whatever asks for one, as a GPU would be stalled by, raises."""
+    classifier = module(dropout=0.1).to("meta")
+    batch = {
+        "ids": torch.zeros(4, 9, dtype=torch.long, device="meta"),
+        "mask": torch.ones(4, 9, dtype=torch.bool, device="meta"),
+        "text": torch.zeros(4, dtype=torch.long, device="meta"),
+        "labels": torch.zeros(3, dtype=torch.long, device="meta"),
+    }
+    classifier.training_step(batch, 0).backward()
+    clip_grad_norm_(classifier.parameters(), 1.0)

@@ -1,0 +1,106 @@
+"""Texts in, labels out: a trained network with what belongs to it.
+
+R texts, B texts in a batch of P pieces, C classes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from encoding import TokenIds, encode
+from errors import UserError
+from model.classifier import Classifier, mean_over_pieces
+from model.device import choose_precision
+from model.task import Prediction, SingleLabel
+from padding import cut_by_budget, pad
+
+PRECISIONS = ("auto", "32-true", "bf16-mixed", "int8")
+BF16_TOKENS = 256  # tokens of a batch from which bf16 pays on a CPU: the weights are turned into bf16 for each
+
+
+class TextClassifier:
+    """A trained network with the tokenizer and the task that belong to it: texts in, labels (or scores) out.
+
+    A text is a string, or a list of them where the network was trained on several columns (`n_parts`). `max_len`
+    tokens are read of it, by default as many as in training; positions that are not learned take more.
+
+    `precision` is 32-true, bf16-mixed, int8 (of the linear maps, on a CPU), or auto: which of the first two is faster.
+    `device` is cpu or cuda (None: cuda where there is one). Raises `UserError`
+    for another precision.
+    """
+
+    def __init__(
+        self,
+        network: Classifier,
+        *,
+        task: SingleLabel,
+        tokenizer: Tokenizer,
+        truncation: str = "head",
+        max_len: int | None = None,
+        precision: str = "auto",
+        device: str | None = None,
+    ) -> None:
+        if precision not in PRECISIONS:
+            raise UserError(f"precision={precision} is unknown: choose one of {', '.join(PRECISIONS)}")
+        self.device = device or ("cuda" if precision != "int8" and torch.cuda.is_available() else "cpu")
+        precision = choose_precision(precision, self.device, d_model=network.architecture["d_model"])
+        self.bf16 = precision == "bf16-mixed"
+        self.network: Classifier = (in_int8(network) if precision == "int8" else network).eval().to(self.device)
+        self.task, self.tokenizer, self.truncation = task, tokenizer, truncation
+        self.labels = task.labels
+        self.n_parts: int = network.architecture["n_segments"]
+        longest = network.encoder.position.longest
+        self.max_len: int = max_len or network.architecture["max_len"]
+        if longest is not None:
+            self.max_len = min(self.max_len, longest)
+        self.n_truncated = 0  # texts of the latest call of which something was cut off
+
+    def encode(self, texts: Sequence[str | Sequence[str]]) -> TokenIds:
+        """Tokenise as in training. Raises `UserError` for a text with other than `n_parts` parts."""
+        for row, text in enumerate(texts):
+            if (1 if isinstance(text, str) or not isinstance(text, (list, tuple)) else len(text)) != self.n_parts:
+                raise UserError(
+                    f"text {row + 1}: this classifier reads {self.n_parts} part{'s' * (self.n_parts > 1)} a text, as "
+                    f"{['…'] * self.n_parts if self.n_parts > 1 else '…'!r}; give as many"
+                )
+        return encode(self.tokenizer, texts, max_len=self.max_len, truncation=self.truncation)
+
+    @torch.inference_mode()
+    def predict_proba(self, texts: Sequence[str | Sequence[str]], *, max_tokens: int = 8192) -> Tensor:
+        """Return probabilities `(R, C)`, rows as the texts are given, columns as `labels`; of a score, its value `(R, 1)`.
+
+        Texts of similar length share batches of at most `max_tokens` padded tokens. Raises `UserError` for a text
+        that is not a string.
+        """
+        tokens = self.encode(texts)
+        self.n_truncated = int((tokens.n_tokens > self.max_len).sum()) if self.truncation != "windows" else 0
+        lengths, order = tokens.lengths.sort(stable=True)
+        probabilities = torch.empty(len(texts), len(self.labels))
+        ends = cut_by_budget(lengths.numpy(), max_tokens=max_tokens)
+        for rows in order.tensor_split(ends[:-1]) if ends else ():
+            ids, mask, text = pad(tokens, rows, pad_id=self.network.architecture["pad_id"], limit=self.max_len)
+            bf16 = self.bf16 and (self.device == "cuda" or mask.numel() >= BF16_TOKENS)
+            with torch.autocast(self.device, torch.bfloat16, enabled=bf16):
+                pieces = self.network(ids.to(self.device), mask.to(self.device)).float().cpu()  # (P, C)
+            logits = mean_over_pieces(pieces, text, len(rows))  # (B, C)
+            probabilities[rows] = self.task.probabilities(logits)
+        return probabilities
+
+    def predict(self, texts: Sequence[str | Sequence[str]]) -> list[Prediction]:
+        """Return label and probabilities for each text, in the order given. Raises as `predict_proba` does."""
+        if isinstance(texts, str):
+            raise UserError("predict takes a list of texts, not one string: write predict([text])")
+        return [self.task.prediction(row) for row in self.predict_proba(texts)]
+
+
+def in_int8(network: Classifier) -> Classifier:
+    """A copy whose linear maps hold their weights in a byte each and turn what comes in to bytes as it comes (Jacob et al.
+    2018, arXiv:1712.05877); a quarter of the memory."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*quantized tensor creation.*")  # torchao is to take its place
+        return torch.ao.quantization.quantize_dynamic(network, {nn.Linear}, dtype=torch.qint8)
