@@ -16,9 +16,11 @@ from data.datamodule import TextDataModule
 from data.hub import from_datasets
 from data.prepare import Prepared, prepared
 from errors import UserError
-from model.checkpoint import checkpoint_content
+from model.checkpoint import checkpoint_content, load_encoder_of, load_tokenizer_of
+from model.classifier import Classifier
 from model.lightning_module import LightningClassifier
-from model.task import make_task
+from model.mlm import LightningPretraining, MaskedLanguage, tie
+from model.task import SingleLabel, make_task
 
 log = logging.getLogger("heed")
 COLUMNS = (
@@ -33,9 +35,10 @@ COLUMNS = (
 
 def make_data(config: DictConfig) -> TextDataModule:
     """Texts, tokenizer and batches, ready: the network's sizes depend on them."""
+    init_from = config.model.get("init_from")
     data = TextDataModule(
         prepare=partial(prepare_data, config),
-        train_tokenizer=partial(instantiate, config.tokenizer),
+        train_tokenizer=partial(load_tokenizer_of, init_from) if init_from else partial(instantiate, config.tokenizer),
         max_len=config.model.max_len,
         truncation=config.truncation,
         batch_tokens=config.batch_tokens,
@@ -55,7 +58,7 @@ def prepare_data(config: DictConfig) -> Prepared:
     names = config.data.text if isinstance(config.data.text, ListConfig) else [config.data.text]
     columns = Columns(
         text=tuple(map(str, names)),
-        label=str(config.data.label),
+        label=None if config.task == "mlm" else str(config.data.label),
         group=None if config.data.group is None else str(config.data.group),
         separator=config.data.separator,
     )
@@ -76,37 +79,58 @@ def prepare_data(config: DictConfig) -> Prepared:
 
 
 def make_module(config: DictConfig, data: TextDataModule) -> LightningClassifier:
-    """The network with weights drawn from the seed, its optimizer, and what its checkpoint will hold."""
+    """The network with weights drawn from the seed, or taken from `model.init_from`, its optimizer, and its checkpoint."""
     seed_everything(config.seed, verbose=False)
     warnings.filterwarnings("ignore", message=".*will save all targets.*")  # a number for each text of validation
     warnings.filterwarnings("ignore", message=".*variance of predictions or target.*")  # as before the first epoch
+    warnings.filterwarnings("ignore", message=".*overridden `on_before_batch_transfer`.*")  # the module's is meant
+    network = make_network(config, data)
+    task = make_task_of(config, data)
+    settings = {
+        "task": task,
+        "make_optimizer": instantiate(config.optimizer, _partial_=True),
+        "label_smoothing": config.label_smoothing,
+        "checkpoint": checkpoint_content(
+            network, task=task, tokenizer=data.tokenizer, truncation=config.truncation, n_parts=data.n_parts
+        ),
+    }
+    if data.task == "mlm":
+        return LightningPretraining(network, tokenizer=data.tokenizer, **settings)
+    targets = data.encoded["train"].labels
+    class_weight = None if config.class_weight is None else task.class_weight(targets)
+    return LightningClassifier(network, class_weight=class_weight, **settings)
+
+
+def make_network(config: DictConfig, data: TextDataModule) -> Classifier:
+    """The configured network for these data; says how large it is."""
     network = instantiate(
-        config.model,
+        {key: value for key, value in config.model.items() if key != "init_from"},
         vocab_size=data.vocab_size,
-        n_classes=len(data.labels),
+        n_classes=data.vocab_size if data.task == "mlm" else len(data.labels),
         pad_id=data.pad_id,
         sep_id=data.sep_id,
         n_segments=data.n_parts,
     )
+    if data.task == "mlm":
+        tie(network)
+    if config.model.get("init_from"):
+        load_encoder_of(network, config.model.init_from)
+    millions = sum(parameter.numel() for parameter in network.parameters()) / 1e6
+    sizes = network.architecture
+    log.info(
+        "network     %s layers, d_model %s, %.2f million parameters", sizes["n_layers"], sizes["d_model"], millions
+    )
+    return network
+
+
+def make_task_of(config: DictConfig, data: TextDataModule) -> SingleLabel:
+    """What the outputs mean. Raises `UserError` for a `class_weight` that the task does not know."""
     targets = data.encoded["train"].labels
     score = {"mean": float(targets.mean()), "spread": float(targets.std())} if data.task == "regression" else {}
-    task = make_task(data.task, labels=data.labels, **score)
     if config.class_weight not in (None, "balanced"):
         raise UserError(f"class_weight={config.class_weight} is unknown: choose null or balanced")
-    if config.class_weight is not None and data.task == "regression":
-        raise UserError("class_weight=balanced needs classes, and the task is regression: leave it out")
-    millions = sum(parameter.numel() for parameter in network.parameters()) / 1e6
-    log.info(
-        "network     %s layers, d_model %s, %.2f million parameters",
-        config.model.n_layers,
-        config.model.d_model,
-        millions,
-    )
-    return LightningClassifier(
-        network,
-        task=task,
-        make_optimizer=instantiate(config.optimizer, _partial_=True),
-        label_smoothing=config.label_smoothing,
-        checkpoint=checkpoint_content(network, task=task, tokenizer=data.tokenizer, truncation=config.truncation),
-        class_weight=None if config.class_weight is None else task.class_weight(targets),
-    )
+    if config.class_weight is not None and data.task in ("regression", "mlm"):
+        raise UserError(f"class_weight=balanced needs classes, and the task is {data.task}: leave it out")
+    if data.task == "mlm":
+        return MaskedLanguage(labels=[str(number) for number in range(data.vocab_size)])
+    return make_task(data.task, labels=data.labels, **score)

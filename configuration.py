@@ -35,12 +35,18 @@ RANGES: dict[str, tuple[type, float, float]] = {  # key: type, smallest, largest
     "model.d_head": (int, 1, INF),
     "model.d_value": (int, 1, INF),
     "model.window": (int, 1, INF),
+    "model.global_every": (int, 1, INF),
     "model.dropout": (float, 0, 0.999),
+    "model.freeze": (int, 0, INF),
     "optimizer.lr": (float, 0, INF),
+    "optimizer.head_lr": (float, 0, INF),
+    "optimizer.layer_decay": (float, 0.01, 1),
     "optimizer.weight_decay": (float, 0, INF),
     "optimizer.warmup": (float, 0, 0.999),
     "trainer.max_epochs": (int, 1, INF),
     "trainer.max_steps": (int, -1, INF),
+    "trainer.fewest_epochs": (int, 1, INF),
+    "trainer.most_epochs": (int, 1, INF),
     "trainer.gradient_clip_val": (float, 0, INF),
 }
 

@@ -16,7 +16,8 @@ from torch import Tensor
 from errors import UserError
 from truncation import TRUNCATIONS, share_out
 
-PAD, UNK, CLS, SEP = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
+PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+ROBERTA = {PAD: "<pad>", UNK: "<unk>", CLS: "<s>", SEP: "</s>", MASK: "<mask>"}  # what others call them
 CHUNK = 1024  # texts tokenised at a time, so that Python objects never exist for all of them
 CHARACTERS = 1_000_000  # of a chunk, about
 
@@ -47,7 +48,7 @@ def encode(
         raise UserError(f"truncation={truncation} is unknown: choose one of {', '.join(TRUNCATIONS)}")
     cut = TRUNCATIONS[truncation]
     tokenizer.encode_special_tokens = True
-    unknown, cls, sep = (_id(tokenizer, token) for token in (UNK, CLS, SEP))
+    unknown, cls, sep = (special_id(tokenizer, token) for token in (UNK, CLS, SEP))
     flat: list[np.ndarray] = [np.empty(0, np.int32)]
     piece_lengths: list[int] = []
     pieces_of_text: list[int] = []
@@ -101,11 +102,14 @@ def _offsets(lengths: list[int]) -> Tensor:
     return torch.tensor([0, *lengths]).cumsum(dim=0)
 
 
-def _id(tokenizer: Tokenizer, token: str) -> int:
-    number = tokenizer.token_to_id(token)
-    if number is None:
-        raise UserError(f"the tokenizer lacks the token {token}: train it with {', '.join(SPECIAL_TOKENS)}")
-    return number
+def special_id(tokenizer: Tokenizer, token: str) -> int:
+    """The number of one of `SPECIAL_TOKENS`, by its name here or RoBERTa's. Raises `UserError` when it has neither."""
+    for name in (token, ROBERTA[token]):
+        if (number := tokenizer.token_to_id(name)) is not None:
+            return number
+    raise UserError(
+        f"the tokenizer lacks the token {token} (or {ROBERTA[token]}): train it with {', '.join(SPECIAL_TOKENS)}"
+    )
 
 
 def _clean(text: str | Sequence[str], row: int) -> list[str]:

@@ -18,7 +18,7 @@ from pytorch_lightning.callbacks import EarlyStopping, LambdaCallback, ModelChec
 from data.datamodule import TextDataModule
 from errors import UserError
 from evaluation.progress import EpochLine
-from model.device import choose_precision
+from model.device import choose_precision, recurs
 from model.lightning_module import LOWER_IS_BETTER, monitors
 
 log = logging.getLogger("heed")
@@ -32,6 +32,8 @@ def choose_monitor(config: DictConfig, data: TextDataModule) -> str:
     """
     measured = monitors(data.task)
     if config.monitor is None:
+        if data.task == "mlm":
+            return "val/loss"
         counts = data.facts["classes"].values()
         return "val/macro_f1" if counts and max(counts) > UNEVEN * min(counts) else measured[0]
     if config.monitor not in measured:
@@ -53,7 +55,7 @@ def make_keep_best(config: DictConfig, data: TextDataModule, run_dir: Path) -> M
 
 
 def duration(config: DictConfig, data: TextDataModule) -> dict[str, Any]:
-    """How long to train: `trainer.max_steps` or `max_epochs`, else as many epochs as make `steps`, but from 4 to 30.
+    """How long to train: `trainer.max_steps` or `max_epochs`, else as many epochs as make `steps`, within limits.
 
     A stream has no epochs: it is validated ten times on the way. Raises `UserError` when it has no `trainer.max_steps`.
     """
@@ -66,11 +68,17 @@ def duration(config: DictConfig, data: TextDataModule) -> dict[str, Any]:
         return {"max_epochs": config.trainer.max_epochs}
     if steps != -1:
         return {"max_epochs": -1}
-    return {"max_epochs": min(30, max(4, math.ceil(config.steps / len(data.train_dataloader()))))}
+    enough = math.ceil(config.steps / len(data.train_dataloader()))
+    return {"max_epochs": min(config.trainer.most_epochs, max(config.trainer.fewest_epochs, enough))}
 
 
 def make_trainer(
-    config: DictConfig, data: TextDataModule, keep_best: ModelCheckpoint, *, on_start: Callable[[], None]
+    config: DictConfig,
+    data: TextDataModule,
+    keep_best: ModelCheckpoint,
+    *,
+    d_model: int,
+    on_start: Callable[[], None],
 ) -> Trainer:
     """Lightning's trainer, quiet: one line an epoch, a progress bar on a terminal only."""
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)  # no advertisements
@@ -86,7 +94,7 @@ def make_trainer(
         *([RichProgressBar(leave=False)] if on_terminal else []),
     ]
     return Trainer(
-        **settings_of(config, data),
+        **settings_of(config, data, d_model=d_model),
         callbacks=callbacks,
         default_root_dir=keep_best.dirpath,
         logger=False,
@@ -96,11 +104,14 @@ def make_trainer(
     )
 
 
-def settings_of(config: DictConfig, data: TextDataModule) -> dict[str, Any]:
+def settings_of(config: DictConfig, data: TextDataModule, *, d_model: int) -> dict[str, Any]:
     """The trainer's own arguments; says on what it will train, and in which precision."""
-    settings = {**config.trainer, **duration(config, data)}
-    device = device_of(settings["accelerator"])
-    settings["precision"] = choose_precision(settings["precision"], device, d_model=config.model.d_model)
+    device = device_of(config.trainer.accelerator)
+    precision = choose_precision(config.trainer.precision, device, d_model=d_model)
+    data.recur = recurs(device, precision)
+    settings = {**config.trainer, **duration(config, data), "precision": precision}
+    for name in ("fewest_epochs", "most_epochs"):
+        settings.pop(name)  # `duration` has read them
     compiled = ", compiled" if settings.pop("compile") else ""
     log.info("device      %s, %d threads, %s%s", device, torch.get_num_threads(), settings["precision"], compiled)
     return settings

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import math
+import time
 from pathlib import Path
 
 import torch
 from omegaconf import DictConfig, OmegaConf
+from pytorch_lightning.callbacks import ModelCheckpoint
 
 from assembly import make_data, make_module
 from data.datamodule import TextDataModule
@@ -40,13 +42,19 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
         return math.nan
     module = make_module(config, data)
     keep_best = make_keep_best(config, data, run_dir)
-    trainer = make_trainer(config, data, keep_best, on_start=lambda: write_settings(config, data, run_dir))
+    d_model = module.classifier.architecture["d_model"]
+    trainer = make_trainer(
+        config, data, keep_best, d_model=d_model, on_start=lambda: write_settings(config, data, run_dir)
+    )
     if config.trainer.compile:
         module.classifier.compile(dynamic=True)  # in place: the weights keep their names
     trainer.fit(module, data)
     if not keep_best.best_model_path:  # trainer.fast_dev_run=true
         log.info("nothing to test: the trainer kept no checkpoint")
         return math.nan
+    if data.task == "mlm":
+        write_pretraining(keep_best, run_dir, started=started)
+        return float(keep_best.best_model_score or math.nan)
     classifier = load_classifier(
         keep_best.best_model_path, device=device_of(config.trainer.accelerator)
     )  # what is tested is the file that is left
@@ -54,6 +62,16 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
     assert keep_best.best_model_score is not None
     write_report(classifier, data.splits, data.facts, run_dir, started=started)
     return float(keep_best.best_model_score)
+
+
+def write_pretraining(keep_best: ModelCheckpoint, run_dir: Path, *, started: float) -> None:
+    """The last lines of a run with `task=mlm`, and its `metrics.json`."""
+    loss, seconds = float(keep_best.best_model_score or math.nan), time.perf_counter() - started
+    metrics = {"val/loss": loss, "seconds/total": seconds}
+    (run_dir / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
+    log.info("guessed     perplexity %.1f on the hidden tokens of validation", math.exp(loss))
+    log.info("files       %s/  after %.0f s", run_dir, seconds)
+    log.info("next        the same command without task=mlm, and with model.init_from=%s", keep_best.best_model_path)
 
 
 def write_settings(config: DictConfig, data: TextDataModule, run_dir: Path) -> None:

@@ -49,7 +49,8 @@ def accuracy(precision: str, seed: int) -> float:
     data = make_data(config)
     with tempfile.TemporaryDirectory() as folder:
         keep_best = make_keep_best(config, data, Path(folder))
-        make_trainer(config, data, keep_best, on_start=lambda: None).fit(make_module(config, data), data)
+        trainer = make_trainer(config, data, keep_best, d_model=config.model.d_model, on_start=lambda: None)
+        trainer.fit(make_module(config, data), data)
     assert keep_best.best_model_score is not None
     return float(keep_best.best_model_score)
 

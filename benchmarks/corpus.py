@@ -13,11 +13,13 @@ MAX_LEN = 256
 
 
 def configuration(*overrides: str, corpus: str = "reuters_r8") -> DictConfig:
-    """The configuration of a run on `corpus` with BPE tokens, cut at 256."""
+    """The configuration of a run on `corpus`, cut at 256 tokens: `model=small` with BPE unless `model=` is overridden."""
     folder = DATASETS / corpus
     source = ["data=bbc_news"]
     if folder.exists():
         source = ["data=files", *(f"data.{path.stem}={path}" for path in sorted(folder.glob("*.csv")))]
-    shared = [f"model.max_len={MAX_LEN}", "model=small", "tokenizer=bpe", "trainer.accelerator=cpu"]
+    shared = [f"model.max_len={MAX_LEN}", "trainer.accelerator=cpu"]
+    if not any(override.startswith("model=") for override in overrides):
+        shared += ["model=small", "tokenizer=bpe"]
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         return compose("config", overrides=[*source, *shared, *overrides])

@@ -34,7 +34,8 @@ TOKENS, VOCAB, CLASSES, LAYERS, ROUNDS = 4096, 8000, 8, 4, 3
 
 def heed(**sizes: int) -> nn.Module:
     parts = {**configuration().model}
-    parts.pop("_target_")
+    for key in ("_target_", "init_from"):
+        parts.pop(key)
     return build_classifier(**{**parts, **sizes, "pad_id": 0})
 
 

@@ -32,7 +32,7 @@ with initialize_config_dir(str(Path.cwd() / "conf"), version_base="1.3"):
     config = compose("config", overrides=OVERRIDES)
 data = make_data(config)
 module = make_module(config, data)
-make_trainer(config, data, make_keep_best(config, data, Path("FOLDER")), on_start=lambda: None)
+make_trainer(config, data, make_keep_best(config, data, Path("FOLDER")), d_model=64, on_start=lambda: None)
 print(time.perf_counter() - imported)
 """
 

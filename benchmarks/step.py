@@ -26,7 +26,8 @@ from hydra.utils import instantiate
 with initialize_config_dir(sys.argv[1] + "/conf", version_base="1.3"):
     config = compose("config")
 torch.manual_seed(0)
-network = instantiate(config.model, vocab_size=17000, n_classes=5, pad_id=0)
+parts = {key: value for key, value in config.model.items() if key != "init_from"}
+network = instantiate(parts, vocab_size=17000, n_classes=5, pad_id=0)
 optimizer, schedule = instantiate(config.optimizer, _partial_=True)(network, 10**6)
 ids, mask = torch.randint(4, 17000, (8, 512)), torch.arange(512) < torch.linspace(400, 512, 8)[:, None]
 labels = torch.arange(8) % 5

@@ -101,6 +101,7 @@ def heed_course(data: TextDataModule, corpus: str, *, epochs: int) -> Course:
         def on_validation_end(self, trainer: Trainer, *_: Any) -> None:
             course.append((clock.seconds, float(trainer.callback_metrics["val/accuracy"])))
 
+    data.recur = True
     trainer = Trainer(
         accelerator="cpu",
         max_epochs=epochs,

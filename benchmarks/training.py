@@ -58,6 +58,7 @@ def heed(data: TextDataModule, *, precision: str, steps: int = STEPS["heed"], ov
     """Our module in Lightning's trainer, batches and all as `python train.py` makes them."""
     module = make_module(configuration(*overrides), data)
     meter = Meter(module.classifier)
+    data.recur = precision == "bf16-mixed"
     trainer = Trainer(
         accelerator="cpu",
         max_steps=steps,
@@ -70,9 +71,9 @@ def heed(data: TextDataModule, *, precision: str, steps: int = STEPS["heed"], ov
     return meter
 
 
-def hub_trainer(data: TextDataModule, *, seed: int, **arguments: Any) -> Meter:
-    """`transformers`' Trainer with BERT of our shape, fp32 and random order unless `arguments` say otherwise."""
-    network = bert(vocab_size=data.vocab_size, n_classes=len(data.labels), max_len=MAX_LEN, **SHAPE)
+def hub_trainer(data: TextDataModule, *, seed: int, network: nn.Module | None = None, **arguments: Any) -> Meter:
+    """`transformers`' Trainer with BERT of our shape or another network, fp32 and random order unless told otherwise."""
+    network = network or bert(vocab_size=data.vocab_size, n_classes=len(data.labels), max_len=MAX_LEN, **SHAPE)
     meter = Meter(network)
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=data.tokenizer, pad_token="[PAD]")
     with tempfile.TemporaryDirectory() as folder:
@@ -114,7 +115,7 @@ def plain(data: TextDataModule, network: Callable[..., nn.Module], *, seed: int)
 
 def contestants(data: TextDataModule) -> dict[str, Callable[[int], Meter]]:
     """Each trains for some steps with a seed; the first is what the ratios are taken over."""
-    by_length = {"train_sampling_strategy": "group_by_length"}
+    by_length: dict[str, Any] = {"train_sampling_strategy": "group_by_length"}
     return {
         "Trainer, batches of 32": lambda seed: hub_trainer(data, seed=seed, per_device_train_batch_size=32),
         "Trainer, its default of 8": lambda seed: hub_trainer(data, seed=seed),

@@ -29,31 +29,41 @@ class Batch(TypedDict):
 
 
 class EncodedTexts(Dataset):
-    """Encoded texts and their labels `(R,)`; indexed by the rows of a whole batch, it pads them."""
+    """Encoded texts and their labels `(R,)`; indexed by the rows of a whole batch, it pads them.
 
-    def __init__(self, tokens: TokenIds, labels: Tensor, *, pad_id: int) -> None:
+    With `recur`, to lengths that recur (`padding.recurring`), never beyond the longest piece.
+    """
+
+    def __init__(self, tokens: TokenIds, labels: Tensor, *, pad_id: int, recur: bool = False) -> None:
         self.tokens, self.labels, self.pad_id = tokens, labels, pad_id
-        self.longest = int(tokens.pieces.diff().max())  # tokens of a piece
+        self.limit = int(tokens.pieces.diff().max()) if recur else None
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __getitem__(self, rows: Sequence[int] | np.ndarray) -> Batch:
-        padded = pad(self.tokens, rows, pad_id=self.pad_id, limit=self.longest)
+        padded = pad(self.tokens, rows, pad_id=self.pad_id, limit=self.limit)
         return {"ids": padded.ids, "mask": padded.mask, "text": padded.text, "labels": self.labels[rows]}
 
 
 class LengthBatchSampler(Sampler):
     """Yield the rows of one batch at a time; every one of `rows` (default: all) once an epoch.
 
-    A batch has at most `max_tokens` padded tokens.
+    A batch has at most `max_tokens` padded tokens, also after its length was rounded where that is to `recur`.
 
     Each epoch sorts the texts by a length with a little noise, cuts the row of texts at places that do not depend on the
     epoch (so every epoch has as many batches), and shuffles the batches. Without `shuffle` the order is by length.
     """
 
     def __init__(
-        self, lengths: Tensor, *, max_tokens: int, seed: int, shuffle: bool, rows: np.ndarray | None = None
+        self,
+        lengths: Tensor,
+        *,
+        max_tokens: int,
+        seed: int,
+        shuffle: bool,
+        recur: bool = False,
+        rows: np.ndarray | None = None,
     ) -> None:
         self.rows = np.arange(len(lengths)) if rows is None else rows
         self.lengths = lengths.numpy()[self.rows]
@@ -61,7 +71,8 @@ class LengthBatchSampler(Sampler):
         ascending = np.sort(self.lengths)
         # The noise moves a text by at most this factor in the ranking, so the budget holds for any epoch.
         widest = np.ceil(ascending * ((1 + JITTER) / (1 - JITTER))) if shuffle else ascending
-        self.ends = cut_by_budget(np.minimum(recurring(widest), ascending[-1:]), max_tokens=max_tokens)
+        widest = recurring(widest) if recur else widest
+        self.ends = cut_by_budget(np.minimum(widest, ascending[-1:]), max_tokens=max_tokens)
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch whose order is yielded; Lightning calls it."""

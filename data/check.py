@@ -54,7 +54,7 @@ def text_lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     sizes = " / ".join(f"{n:,}" for n in facts["rows"].values())
     origin = f", {' and '.join(facts['cut_from_train'])} cut from train" if facts["cut_from_train"] else ""
     yield "splits", f"{sizes} texts (train / validation / test){origin}"
-    yield "task", f"{facts['task']}, {_classes(facts['classes'])}"
+    yield "task", "mlm: tokens are guessed, labels not read" if facts["task"] == "mlm" else _posed(facts)
     if copies := "; ".join(_copies(facts)):
         yield "copies", copies
     if labels := "; ".join(_labels(facts)):
@@ -72,6 +72,10 @@ def token_lines(facts: dict[str, Any], *, max_len: int) -> Iterator[tuple[str, s
     )
     unknown = " / ".join(f"{100 * share:.1f}" for share in facts["unknown"].values())
     yield "unknown", f"{unknown} % of the tokens are not in the vocabulary (train / validation / test)"
+
+
+def _posed(facts: dict[str, Any]) -> str:
+    return f"{facts['task']}, {_classes(facts['classes'])}"
 
 
 def _classes(classes: dict[str, int]) -> str:
@@ -100,7 +104,7 @@ def _labels(facts: dict[str, Any]) -> Iterator[str]:
         yield f'{n:,} texts carry different labels, as "{" ".join(facts["conflicts"]["example"].split())[:40]}"'
     for rare, common in facts["typos"][:3]:
         yield f"{rare!r} ({facts['classes'][rare]:,}) looks like {common!r} ({facts['classes'][common]:,})"
-    if n := sum(facts["unlabelled"].values()):
+    if facts["task"] != "mlm" and (n := sum(facts["unlabelled"].values())):
         yield f"{n:,} of test have none: predicted, not scored"
     if n := sum(facts["empty"].values()):
         yield f"{n:,} texts are empty"

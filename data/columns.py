@@ -13,13 +13,15 @@ class Columns(NamedTuple):
     """The columns' names; `separator` splits one cell into several labels."""
 
     text: tuple[str, ...]
-    label: str
+    label: str | None  # None: not read
     group: str | None
     separator: str | None
 
     def check(self, rows: Rows, *, labelled: bool) -> None:
         """Raise `UserError` for a column that is not there; an unlabelled test split needs no label."""
-        wanted = [*((name, "data.text") for name in self.text), *([(self.label, "data.label")] if labelled else [])]
+        wanted = [(name, "data.text") for name in self.text]
+        if labelled and self.label is not None:
+            wanted.append((self.label, "data.label"))
         if self.group is not None:
             wanted.append((self.group, "data.group"))
         for name, key in wanted:
@@ -37,7 +39,7 @@ class Columns(NamedTuple):
 
     def labels(self, rows: Rows) -> list[Label]:
         """The labels as strings, numbers with a fraction as such, several as a tuple, missing ones as None."""
-        if self.label not in rows.columns:
+        if self.label is None or self.label not in rows.columns:
             return [None] * len(rows.numbers)
         return [self._label(rows, row, value) for row, value in enumerate(rows.columns[self.label])]
 

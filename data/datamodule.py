@@ -23,7 +23,7 @@ from data.labels import targets
 from data.prepare import Prepared
 from data.streaming import StreamedTexts
 from data.tokens import encoded_on_disk
-from encoding import PAD, SEP, SPECIAL_TOKENS, UNK, encode, plain
+from encoding import PAD, SEP, UNK, encode, plain, special_id
 from errors import UserError
 
 log = logging.getLogger("heed")
@@ -55,6 +55,7 @@ class TextDataModule(LightningDataModule):
         self.prepare, self.train_tokenizer = prepare, train_tokenizer
         self.max_len, self.truncation, self.batch_tokens = max_len, truncation, batch_tokens
         self.sampler, self.seed, self.cache_dir = sampler, seed, cache_dir
+        self.recur = False  # whether batches are padded to lengths that recur: set by who knows the precision
         self.splits: DatasetDict | None = None
 
     def setup(self, stage: str | None = None) -> None:
@@ -66,7 +67,7 @@ class TextDataModule(LightningDataModule):
         check_sampler(self.sampler, self.task)
         say(text_lines(self.facts))
         self.tokenizer = self.train_tokenizer(plain_texts(self.splits["train"]), key=key)
-        self.pad_id, self.sep_id = SPECIAL_TOKENS.index(PAD), SPECIAL_TOKENS.index(SEP)
+        self.pad_id, self.sep_id = special_id(self.tokenizer, PAD), special_id(self.tokenizer, SEP)
         self.vocab_size = self.tokenizer.get_vocab_size()
         first = self.splits["train"][0]["text"]
         self.n_parts = 1 if isinstance(first, str) else len(first)
@@ -75,7 +76,8 @@ class TextDataModule(LightningDataModule):
                 f"model.max_len={self.max_len} has no room for {self.n_parts} columns: give {1 + 2 * self.n_parts}"
             )
         self.encoded = {name: self._encode(name, key) for name in self.splits}
-        self.facts |= token_facts(self.encoded, max_len=self.max_len)
+        unknown = special_id(self.tokenizer, UNK)
+        self.facts |= token_facts(self.encoded, max_len=self.max_len, unknown=unknown)
         say(token_lines(self.facts, max_len=self.max_len))
 
     def _encode(self, name: str, key: str) -> EncodedTexts:
@@ -93,9 +95,15 @@ class TextDataModule(LightningDataModule):
 
     def _loader(self, name: str, *, shuffle: bool) -> DataLoader:
         encoded = self.encoded[name]
+        encoded = EncodedTexts(encoded.tokens, encoded.labels, pad_id=self.pad_id, recur=self.recur)
         rows = balanced_rows(encoded.labels, seed=self.seed) if shuffle and self.sampler == "balanced" else None
         sampler = LengthBatchSampler(
-            encoded.tokens.lengths, max_tokens=self.batch_tokens, seed=self.seed, shuffle=shuffle, rows=rows
+            encoded.tokens.lengths,
+            max_tokens=self.batch_tokens,
+            seed=self.seed,
+            shuffle=shuffle,
+            recur=self.recur,
+            rows=rows,
         )
         return DataLoader(encoded, sampler=sampler, batch_size=None, pin_memory=torch.cuda.is_available())
 
@@ -128,10 +136,9 @@ def plain_texts(table: Dataset) -> Iterator[str]:
         yield from map(plain, batch["text"])
 
 
-def token_facts(encoded: dict[str, EncodedTexts], *, max_len: int) -> dict[str, Any]:
+def token_facts(encoded: dict[str, EncodedTexts], *, max_len: int, unknown: int) -> dict[str, Any]:
     """Lengths of the texts in tokens, the share that is cut, and the share of unknown tokens in each split."""
     n_tokens = torch.cat([part.tokens.n_tokens for part in encoded.values()]).numpy()
-    unknown = SPECIAL_TOKENS.index(UNK)
     return {
         "lengths": {f"{p} %": int(np.ceil(np.percentile(n_tokens, p))) for p in (50, 90, 99, 100)},
         "truncated": float((n_tokens > max_len).mean()),

@@ -16,7 +16,7 @@ from torch import Tensor
 from data.rows import Rows
 from errors import UserError
 
-TASKS = ("single_label", "multi_label", "regression")
+TASKS = ("single_label", "multi_label", "regression", "mlm")
 LONGEST_NUMBER = 4300  # digits that Python turns into a number
 MOST_CLASSES = 20  # decimal numbers of more different values than this are a score, of fewer they may be classes
 
@@ -30,6 +30,8 @@ def choose_task(labels: Iterable[Label], *, asked: str | None) -> str:
     """
     if asked is not None and asked not in TASKS:
         raise UserError(f"task={asked} is unknown: choose one of {', '.join(TASKS)}, or null to let the data choose")
+    if asked == "mlm":  # labels are not read
+        return asked
     different = set(labels) - {None}
     if any(isinstance(label, tuple) for label in different):
         if asked in ("single_label", "regression"):
@@ -70,14 +72,16 @@ def in_order(labels: Iterable[str]) -> list[str]:
 
 
 def classes_of(labels: list[Label], task: str) -> list[tuple[str, ...]]:
-    """Each row's classes: one, several, or for a score none."""
-    if task == "regression":
+    """Each row's classes: one, several, or for a score and without labels none."""
+    if task in ("regression", "mlm"):
         return [()] * len(labels)
     return [label if isinstance(label, tuple) else (str(class_name(label)),) for label in labels]
 
 
 def check_classes(train_labels: list[Label], task: str) -> None:
     """Raise `UserError` for labels of which nothing can be learned."""
+    if task == "mlm":
+        return
     labels = in_order(name for names in classes_of(train_labels, task) for name in names)
     if task == "regression":
         if len(set(train_labels)) < 2:
@@ -101,6 +105,9 @@ def check_classes(train_labels: list[Label], task: str) -> None:
 def label_values(rows: Rows, labels: list[Label], task: str, known: set[str], *, part: str) -> Iterator[Any]:
     """The labels as the task takes them; in test, -1 is no label unless training has it."""
     for row, label in enumerate(labels):
+        if task == "mlm":
+            yield None
+            continue
         if task == "regression":
             value = number(label)
             if value is None and label is not None:
@@ -128,7 +135,7 @@ def targets(values: Sequence[Any], labels: Sequence[str], task: str) -> Tensor:
     if task == "regression":
         return torch.tensor([float("nan") if value is None else value for value in values])
     number = {label: i for i, label in enumerate(labels)}
-    if task == "single_label":
+    if task in ("single_label", "mlm"):
         return torch.tensor([number.get(value, -1) for value in values])
     on = np.zeros((len(values), len(labels)), bool)
     for row, names in enumerate(values):

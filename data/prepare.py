@@ -90,7 +90,7 @@ def prepare(
     n_leaks = find_leaks(scans, split, drop=drop_leaks)
     train_labels = [label for label, s in zip(scans["train"].labels, split["train"], strict=True) if s == TRAIN]
     counts = Counter(name for names in classes_of(train_labels, task) for name in names)
-    labels = in_order(counts) if task != "regression" else ["score"]
+    labels = ["score"] if task == "regression" else in_order(counts)
     check_classes(train_labels, task)  # again: leaks may have taken a class
     conflict = conflicting(
         np.concatenate([s.texts for s in scans.values()]), [label for s in scans.values() for label in s.labels]

@@ -39,7 +39,7 @@ def scan(source: Source, name: str, columns: Columns, seed: int) -> Scan:
             columns.check(rows, labelled=name != "test")
             place = rows.place
         of_rows = columns.labels(rows)
-        if name != "test" and None in of_rows:
+        if name != "test" and columns.label is not None and None in of_rows:
             raise UserError(f"{rows.where(of_rows.index(None))}: no {columns.label}; fill it in or remove the row")
         labels += of_rows
         for text, group in zip(columns.texts(rows), columns.groups(rows), strict=True):

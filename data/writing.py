@@ -31,6 +31,7 @@ def write_splits(
         "single_label": pa.large_string(),
         "multi_label": pa.list_(pa.large_string()),
         "regression": pa.float64(),
+        "mlm": pa.null(),
     }
     schema = pa.schema({"text": text_type, "label": label_type[task]})
     writers = [pa.ipc.new_stream(str(folder / f"{name}.arrow"), schema) for name in SPLITS]

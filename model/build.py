@@ -1,8 +1,8 @@
-"""The network from plain values alone: every choice by its name, every weight by one table."""
+"""The network from plain values alone: every choice by its name."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -14,9 +14,10 @@ from model.classifier import Classifier
 from model.embedding import SegmentedEmbedding
 from model.encoder import BLOCKS, NORMS, Encoder
 from model.feed_forward import FEED_FORWARDS
-from model.mask import MASKS
+from model.initialise import initialise
+from model.mask import MASKS, PaddingMask
 from model.pooling import POOLINGS
-from model.position import EMBEDDING_STD, POSITIONS
+from model.position import BASE, POSITIONS
 
 TABLES: dict[str, dict[str, Any]] = {
     "attention": ATTENTIONS,
@@ -53,33 +54,36 @@ def build_classifier(
     window: int | None = None,
     n_segments: int = 1,
     sep_id: int = -1,
+    embedding_norm: bool = False,
+    norm_eps: float = 1e-5,
+    global_every: int | None = None,
+    rotary_bases: Sequence[float] = (BASE, BASE),
 ) -> Classifier:
     """Build a network and draw its weights from torch's generator; a checkpoint holds exactly these arguments.
 
     The strings name entries of `TABLES`. `d_head` is the width of a head's queries and keys (None: d_model / n_heads),
-    `d_value` that of its values (None: d_head), `bias` whether attention's projections have one, `window` how far
-    `mask=window` sees, `n_segments` how many parts a text has, each ended by the token `sep_id`. Raises
-    `UserError` for an unknown name, widths that do not fit, and choices that make no sense together.
+    `d_value` of its values (None: d_head), `bias` whether the blocks' maps and norms have one, `window` how far
+    `mask=window` sees (not in each `global_every`th block, the first being one), `n_segments` how many parts a text has,
+    each ended by `sep_id`; `embedding_norm` norms the embeddings, and a first block with its norm first does not again;
+    `rotary_bases` are those of blocks that see all and of others. Raises `UserError` for what does not fit together.
     """
-    architecture = dict(locals())
+    architecture = {**locals(), "rotary_bases": list(rotary_bases)}
     part = {key: choose(key, architecture[key]) for key in TABLES}
     check_together(attention=attention, position=position, mask=mask, pooling=pooling)
-    make_norm = partial(part["norm"], d_model)
+    make_norm = partial(part["norm"], d_model, eps=norm_eps, bias=bias)
     d_head = d_head or head_width(d_model, n_heads)
-    placing = part["position"](d_model=d_model, n_heads=n_heads, d_head=d_head, max_len=max_len)
+    place = partial(part["position"], d_model=d_model, n_heads=n_heads, d_head=d_head, max_len=max_len)
+    placing = place(base=rotary_bases[0])
+    nearby = place(base=rotary_bases[1]) if mask == "window" else placing
+    everywhere, in_sight = PaddingMask(), part["mask"](window=window)
+    sees_all = [global_every is not None and i % global_every == 0 for i in range(n_layers)]
 
-    def make_block() -> nn.Module:
+    attend = partial(MultiHeadAttention, d_model=d_model, n_heads=n_heads, d_head=d_head, d_value=d_value, bias=bias)
+
+    def make_block(sees_all: bool) -> nn.Module:
         return part["block"](
-            attention=MultiHeadAttention(
-                d_model=d_model,
-                n_heads=n_heads,
-                d_head=d_head,
-                d_value=d_value,
-                bias=bias,
-                score=part["attention"],
-                rotate=placing.rotate,
-            ),
-            feed_forward=part["feed_forward"](d_model=d_model, d_ff=d_ff),
+            attention=attend(score=part["attention"], rotate=(placing if sees_all else nearby).rotate),
+            feed_forward=part["feed_forward"](d_model=d_model, d_ff=d_ff, bias=bias),
             norm=make_norm,
             dropout=dropout,
         )
@@ -88,14 +92,17 @@ def build_classifier(
     encoder = Encoder(
         embedding=embedding(vocab_size, d_model, padding_idx=pad_id),
         position=placing,
-        visibility=part["mask"](window=window),
-        blocks=[make_block() for _ in range(n_layers)],
+        embedding_norm=make_norm() if embedding_norm else nn.Identity(),
+        visibilities=[everywhere if all_ else in_sight for all_ in sees_all],
+        blocks=[make_block(all_) for all_ in sees_all],
         norm=make_norm() if part["block"].final_norm else nn.Identity(),
         dropout=dropout,
     )
     classifier = Classifier(
         encoder=encoder, pooling=part["pooling"](d_model=d_model), head=nn.Linear(d_model, n_classes)
     )
+    if embedding_norm and part["block"].final_norm:
+        encoder.blocks[0].attention_norm = nn.Identity()  # its input is normed already
     classifier.architecture = architecture
     initialise(classifier, n_layers=n_layers)
     return classifier
@@ -118,29 +125,3 @@ def check_together(*, attention: str, position: str, mask: str, pooling: str) ->
         raise UserError(
             "model.mask=causal lets [CLS], the first token, see nothing else: change model.mask or model.pooling"
         )
-
-
-def initialise(classifier: Classifier, *, n_layers: int) -> None:
-    """Draw every weight.
-
-    | tensor                                  | distribution                                                     |
-    |-----------------------------------------|------------------------------------------------------------------|
-    | embeddings (tokens, positions, segments)| N(0, 0.02²) (Devlin et al. 2019); the row of `[PAD]` is zero      |
-    | weights of linear maps                  | N(0, 1/fan_in): keeps the variance (LeCun et al. 1998)            |
-    | … that end a residual branch (`output`) | N(0, 1/fan_in) / √(2 n_layers) (Radford et al. 2019, section 2.3) |
-    | the classes' head                       | zero: the first loss is ln C                                     |
-    | biases                                  | zero                                                             |
-    | norms                                   | scale one, shift zero (torch's own)                              |
-    """
-    for name, module in classifier.named_modules():
-        if isinstance(module, nn.Embedding):
-            nn.init.normal_(module.weight, std=EMBEDDING_STD)
-            if module.padding_idx is not None:
-                nn.init.zeros_(module.weight[module.padding_idx])
-        elif isinstance(module, nn.Linear):
-            nn.init.normal_(module.weight, std=module.in_features**-0.5)
-            if module.bias is not None:
-                nn.init.zeros_(module.bias)
-            if name.endswith(".output"):
-                module.weight.data /= math.sqrt(2 * n_layers)
-    nn.init.zeros_(classifier.head.weight)

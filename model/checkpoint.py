@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import zipfile
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,12 @@ from model.classifier import Classifier
 from model.task import SingleLabel, make_task
 from model.text_classifier import TextClassifier
 
+OF_THE_HEAD = ("n_classes", "pooling", "dropout")  # arguments in which two networks with one encoder may differ
 FORMAT = 2  # raised when an older file can no longer be read
 
 
 def checkpoint_content(
-    network: Classifier, *, task: SingleLabel, tokenizer: Tokenizer, truncation: str
+    network: Classifier, *, task: SingleLabel, tokenizer: Tokenizer, truncation: str, n_parts: int = 1
 ) -> dict[str, Any]:
     """What a checkpoint says beside the weights: plain strings, numbers, lists and dicts, and never code to run."""
     return {
@@ -31,6 +33,7 @@ def checkpoint_content(
         "task": task.facts(),
         "tokenizer": tokenizer.to_str(),
         "truncation": truncation,
+        "n_parts": n_parts,
         "versions": {name: version(name) for name in ("torch", "tokenizers")},
     }
 
@@ -44,11 +47,13 @@ def load_classifier(
     do not fit together.
     """
     facts, weights = read_checkpoint(path)
+    if facts.get("task", {}).get("name") == "mlm":
+        raise UserError(f"checkpoint {path}: task=mlm taught it no labels; train some with model.init_from={path}")
     try:
         network = build_classifier(**facts["architecture"])
         network.load_state_dict(weights)
         task, tokenizer = make_task(**facts["task"]), Tokenizer.from_str(facts["tokenizer"])
-        truncation = facts["truncation"]
+        truncation, n_parts = facts["truncation"], facts.get("n_parts", facts["architecture"]["n_segments"])
     except Exception as error:  # tokenizers raises a bare Exception for JSON it cannot read
         raise UserError(
             f"checkpoint {path}: its parts do not fit together ({type(error).__name__}); train anew"
@@ -58,10 +63,32 @@ def load_classifier(
         task=task,
         tokenizer=tokenizer,
         truncation=truncation,
+        n_parts=n_parts,
         max_len=max_len,
         precision=precision,
         device=device,
     )
+
+
+def load_tokenizer_of(path: str | Path, texts: Iterable[str], *, key: str) -> Tokenizer:
+    """The tokenizer that a checkpoint holds; the texts are not read. Raises `UserError` as `read_checkpoint` does."""
+    return Tokenizer.from_str(read_checkpoint(path)[0]["tokenizer"])
+
+
+def load_encoder_of(network: Classifier, path: str | Path) -> None:
+    """Give the network the encoder of another run's checkpoint; its head stays.
+
+    Raises `UserError` as `read_checkpoint` does, and where the two differ by more than head, pooling and dropout.
+    """
+    facts, weights = read_checkpoint(path)
+    theirs, ours = facts["architecture"], network.architecture
+    differ = [key for key in theirs if key not in OF_THE_HEAD and theirs[key] != ours.get(key)]
+    if differ:
+        wanted = " ".join(f"model.{key}={theirs[key]}" for key in differ)
+        raise UserError(f"model.init_from={path}: its network is another; give {wanted}")
+    prefix = "encoder."
+    encoder = {name.removeprefix(prefix): weight for name, weight in weights.items() if name.startswith(prefix)}
+    network.encoder.load_state_dict(encoder)
 
 
 def read_checkpoint(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -33,3 +33,8 @@ def choose_precision(precision: str, device: str, *, d_model: int) -> str:
     if precision != "auto":
         return precision
     return "bf16-mixed" if bf16_is_faster(device, d_model=d_model) else "32-true"
+
+
+def recurs(device: str, precision: str) -> bool:
+    """Whether shapes of batches should recur: on a CPU in bf16, where kernels are made for each."""
+    return device == "cpu" and precision == "bf16-mixed"

@@ -52,21 +52,22 @@ class PostNormBlock(PreNormBlock):
 
 
 BLOCKS = {"pre_norm": PreNormBlock, "post_norm": PostNormBlock}
-NORMS = {
-    "layer": nn.LayerNorm,
-    "rms": nn.RMSNorm,
-}  # Ba et al. 2016, arXiv:1607.06450; Zhang and Sennrich 2019, arXiv:1910.07467
+NORMS: dict[str, Callable[..., nn.Module]] = {
+    "layer": nn.LayerNorm,  # Ba et al. 2016, arXiv:1607.06450
+    "rms": lambda d_model, *, eps, bias: nn.RMSNorm(d_model, eps=eps),  # Zhang and Sennrich 2019, arXiv:1910.07467
+}
 
 
 class Encoder(nn.Module):
-    """Embed the tokens, add their positions, and let the blocks relate them."""
+    """Embed the tokens, add their positions, and let the blocks relate them, each by its own of the `visibilities`."""
 
     def __init__(
         self,
         *,
         embedding: nn.Embedding,
         position: NoPosition,
-        visibility: nn.Module,
+        embedding_norm: nn.Module,
+        visibilities: Sequence[nn.Module],
         blocks: Sequence[nn.Module],
         norm: nn.Module,
         dropout: float,
@@ -74,7 +75,8 @@ class Encoder(nn.Module):
         super().__init__()
         self.embedding = embedding
         self.position = position
-        self.visibility = visibility
+        self.embedding_norm = embedding_norm
+        self.visibilities = list(visibilities)  # they hold no weights; mostly one and the same
         self.dropout = Dropout(dropout)
         self.blocks = nn.ModuleList(blocks)
         self.norm = norm
@@ -85,10 +87,12 @@ class Encoder(nn.Module):
         Raises `UserError` for a row of only padding.
         """
         check_some_token(mask)
-        x = self.dropout(self.position(self.embedding(ids)))  # (B, T, D)
-        visible = as_bias(self.position.bias(self.visibility(mask)))  # (B, 1 or H, 1 or T, T), once for all blocks
-        for block in self.blocks:
-            x = block(x, visible)
+        x = self.dropout(self.embedding_norm(self.position(self.embedding(ids))))  # (B, T, D)
+        visible = {
+            kind: as_bias(self.position.bias(kind(mask))) for kind in self.visibilities
+        }  # (B, 1 or H, 1 or T, T)
+        for block, kind in zip(self.blocks, self.visibilities, strict=True):
+            x = block(x, visible[kind])
         return self.norm(x)  # (B, T, D)
 
 

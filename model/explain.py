@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from encoding import CLS, SEP, UNK, encode
+from encoding import CLS, SEP, UNK, encode, special_id
 from errors import UserError
 from model.attention import ATTENTIONS
 from model.text_classifier import TextClassifier
@@ -71,10 +71,8 @@ def attributions(classifier: TextClassifier, text: str | list[str], *, label: st
         raise UserError(f"label {label!r} is unknown: choose one of {', '.join(classifier.labels)}")
     tokens, ids, mask = tokenise(classifier, text)
     network, target = classifier.network, classifier.labels.index(label)
-    unknown = [token if token in (CLS, SEP) else UNK for token in tokens]
-    start_ids = torch.tensor(
-        [[classifier.tokenizer.token_to_id(token) for token in unknown]], device=ids.device
-    )  # (1, T)
+    unknown, cls, sep = (special_id(classifier.tokenizer, token) for token in (UNK, CLS, SEP))
+    start_ids = torch.where((ids == cls) | (ids == sep), ids, unknown)  # (1, T)
     with torch.no_grad():
         start, end = network.encoder.embedding(start_ids), network.encoder.embedding(ids)  # (1, T, D) each
         change = float(network(ids, mask)[0, target] - network(start_ids, mask)[0, target])

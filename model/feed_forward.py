@@ -15,11 +15,13 @@ from torch import Tensor, nn
 class FeedForward(nn.Module):
     """An activation between two linear maps (Vaswani et al. 2017, equation 2; GELU: Hendrycks and Gimpel 2016)."""
 
-    def __init__(self, activation: Callable[[Tensor], Tensor] = F.gelu, *, d_model: int, d_ff: int) -> None:
+    def __init__(
+        self, activation: Callable[[Tensor], Tensor] = F.gelu, *, d_model: int, d_ff: int, bias: bool = True
+    ) -> None:
         super().__init__()
         self.activation = activation
-        self.inner = nn.Linear(d_model, d_ff)
-        self.output = nn.Linear(d_ff, d_model)
+        self.inner = nn.Linear(d_model, d_ff, bias=bias)
+        self.output = nn.Linear(d_ff, d_model, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map `x (B, T, D)` to `(B, T, D)`."""
@@ -29,11 +31,13 @@ class FeedForward(nn.Module):
 class GatedFeedForward(nn.Module):
     """One linear map gates another (Shazeer 2020, arXiv:2002.05202, equation 6); half as many weights again."""
 
-    def __init__(self, activation: Callable[[Tensor], Tensor] = F.gelu, *, d_model: int, d_ff: int) -> None:
+    def __init__(
+        self, activation: Callable[[Tensor], Tensor] = F.gelu, *, d_model: int, d_ff: int, bias: bool = True
+    ) -> None:
         super().__init__()
         self.activation = activation
-        self.inner = nn.Linear(d_model, 2 * d_ff)
-        self.output = nn.Linear(d_ff, d_model)
+        self.inner = nn.Linear(d_model, 2 * d_ff, bias=bias)
+        self.output = nn.Linear(d_ff, d_model, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map `x (B, T, D)` to `(B, T, D)`."""

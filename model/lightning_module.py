@@ -32,6 +32,7 @@ METRICS: dict[str, Callable[[int], dict[str, Metric | MetricCollection]]] = {  #
         "micro_f1": MultilabelF1Score(n, average="micro"),
         "macro_f1": MultilabelF1Score(n, average="macro"),
     },
+    "mlm": lambda n: {"accuracy": MulticlassAccuracy(n, average="micro")},
     "regression": lambda n: {"mse": MeanSquaredError(), "pearson": PearsonCorrCoef(), "spearman": SpearmanCorrCoef()},
 }
 LOWER_IS_BETTER = ("val/loss", "val/mse")
@@ -86,7 +87,8 @@ class LightningClassifier(LightningModule):
 
     def validation_step(self, batch: dict[str, Tensor], _: int) -> None:
         logits = self.logits(batch)
-        self.validated.append((logits, batch["labels"]))
+        if self.task.calibrates:
+            self.validated.append((logits, batch["labels"]))
         self.val_loss.update(self.task.loss(logits, batch["labels"]).expand(len(logits)))
         self.val_metrics.update(self.task.outputs(logits), batch["labels"])
 
@@ -111,5 +113,7 @@ class LightningClassifier(LightningModule):
             clip_grad_norm_(self.parameters(), gradient_clip_val)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        logits, targets = (torch.cat(parts).cpu() for parts in zip(*self.validated, strict=True))
-        checkpoint["heed"] = {**self.checkpoint, "task": self.task.calibrated(logits, targets).facts()}
+        task = self.task
+        if self.validated:
+            task = task.calibrated(*(torch.cat(parts).cpu() for parts in zip(*self.validated, strict=True)))
+        checkpoint["heed"] = {**self.checkpoint, "task": task.facts()}

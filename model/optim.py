@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -12,14 +13,37 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from errors import UserError
 
+BLOCK = re.compile(r"encoder\.blocks\.(\d+)\.")
 
-def decay_groups(module: nn.Module, weight_decay: float) -> list[dict]:
-    """Split the parameters in two: weights of linear maps decay; embeddings, norms and biases do not."""
-    no_decay = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
-    parameters = [p for p in module.parameters() if p.requires_grad]
-    decayed = [p for p in parameters if p.ndim > 1 and id(p) not in no_decay]
-    others = [p for p in parameters if p.ndim <= 1 or id(p) in no_decay]
-    return [{"params": decayed, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
+
+def parameter_groups(
+    module: nn.Module, *, lr: float, weight_decay: float, head_lr: float | None, layer_decay: float
+) -> list[dict]:
+    """Sort the parameters that learn by rate and decay: weights of linear maps decay; embeddings, norms and biases do not.
+
+    The topmost block learns at `lr`, each below `layer_decay` times slower than the one above it, the embeddings slowest
+    (Clark et al. 2020, arXiv:2003.10555, appendix A); what lies above the encoder at `head_lr` (None: `lr`).
+    """
+    embeddings = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
+    named = [(name, parameter) for name, parameter in module.named_parameters() if parameter.requires_grad]
+    top = max((int(number) + 1 for name, _ in named for number in BLOCK.findall(name)), default=0)
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for name, parameter in named:
+        depth = depth_of(name, top=top)
+        rate = (head_lr or lr) if depth is None else lr * layer_decay ** (top - depth)
+        decays = parameter.ndim > 1 and id(parameter) not in embeddings
+        groups.setdefault((rate, weight_decay if decays else 0.0), []).append(parameter)
+    return [{"params": params, "lr": rate, "weight_decay": decay} for (rate, decay), params in groups.items()]
+
+
+def depth_of(name: str, *, top: int) -> int | None:
+    """How high a parameter lies: 0 for embeddings, i + 1 in block i, `top` for the encoder's last norm; None above it."""
+    block = BLOCK.search(name)
+    if block is not None:
+        return int(block[1]) + 1
+    if "encoder.norm." in name:
+        return top
+    return 0 if "encoder." in name else None
 
 
 def cosine(progress: float) -> float:
@@ -52,16 +76,19 @@ def adamw(
     betas: Sequence[float],
     warmup: float,
     schedule: str,
+    head_lr: float | None = None,
+    layer_decay: float = 1.0,
 ) -> tuple[Optimizer, LambdaLR]:
     """AdamW (Loshchilov and Hutter 2019, arXiv:1711.05101) and its schedule, to be stepped once an optimizer step.
 
-    `lr` is the peak rate, `warmup` a share of `total_steps`, `schedule` a name in `SCHEDULES`. Raises `UserError` for a
-    value out of range.
+    `lr` is the peak rate (`head_lr` and `layer_decay` as in `parameter_groups`), `warmup` a share of `total_steps`,
+    `schedule` a name in `SCHEDULES`. Raises `UserError` for a value out of range.
     """
     if schedule not in SCHEDULES:
         raise UserError(f"optimizer.schedule={schedule} is unknown: choose one of {', '.join(SCHEDULES)}")
     if not 0 <= warmup < 1:
         raise UserError(f"optimizer.warmup={warmup} is not a share of the steps: give a number from 0 to below 1")
-    optimizer = AdamW(decay_groups(module, weight_decay), lr=lr, betas=(betas[0], betas[1]), fused=True)
+    groups = parameter_groups(module, lr=lr, weight_decay=weight_decay, head_lr=head_lr, layer_decay=layer_decay)
+    optimizer = AdamW(groups, lr=lr, betas=(betas[0], betas[1]), fused=True)
     factor = partial(rate_factor, total_steps=total_steps, warmup=warmup, decay=SCHEDULES[schedule])
     return optimizer, LambdaLR(optimizer, factor)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from errors import UserError
 from model.mask import distances
 
+BASE = 10_000.0  # of the wavelengths of sines and rotations
 EMBEDDING_STD = 0.02  # of the tokens' embeddings when drawn (`build.initialise`)
 
 
@@ -21,7 +22,7 @@ class NoPosition(nn.Module):
 
     longest: int | None = None  # tokens it can place; None = any number
 
-    def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int) -> None:
+    def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int, base: float = BASE) -> None:
         super().__init__()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -45,7 +46,7 @@ class SinusoidalPosition(NoPosition):
 
     table: Tensor  # (max_len, D)
 
-    def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int) -> None:
+    def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int, base: float = BASE) -> None:
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, max_len=max_len)
         self.register_buffer("table", sinusoidal_table(max_len, d_model), persistent=False)
         self.scale = EMBEDDING_STD * math.sqrt(2)  # a sine's own spread is 1/√2
@@ -59,7 +60,7 @@ class SinusoidalPosition(NoPosition):
 class LearnedPosition(NoPosition):
     """Add one trained vector a position (Gehring et al. 2017, arXiv:1705.03122; used by BERT); ends at `max_len`."""
 
-    def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int) -> None:
+    def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int, base: float = BASE) -> None:
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, max_len=max_len)
         self.longest = max_len
         self.embedding = nn.Embedding(max_len, d_model)
@@ -78,16 +79,17 @@ class RotaryPosition(NoPosition):
     Coordinate i is paired with i + K/2, as in GPT-NeoX: the same up to the order of coordinates.
     """
 
-    def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int) -> None:
+    def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int, base: float = BASE) -> None:
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, max_len=max_len)
         if d_head % 2:
             raise UserError(
                 f"rotary positions turn pairs, but d_head={d_head} (or d_model / n_heads) is odd: make it even"
             )
+        self.base = base
 
     def rotate(self, heads: Tensor) -> Tensor:
         place = torch.arange(heads.shape[-2], device=heads.device)[:, None]  # (T, 1)
-        angle = place * frequencies(heads.shape[-1]).to(heads.device)  # (T, K/2)
+        angle = place * frequencies(heads.shape[-1], self.base).to(heads.device)  # (T, K/2)
         sine, cosine = angle.sin(), angle.cos()
         a, b = heads.float().chunk(2, dim=-1)  # (B, H, T, K/2) each
         return torch.cat([a * cosine - b * sine, b * cosine + a * sine], dim=-1).to(heads.dtype)  # (B, H, T, K)
@@ -98,7 +100,7 @@ class AlibiPosition(NoPosition):
 
     slopes: Tensor  # (H,)
 
-    def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int) -> None:
+    def __init__(self, *, d_model: int, n_heads: int, d_head: int, max_len: int, base: float = BASE) -> None:
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, max_len=max_len)
         self.register_buffer("slopes", torch.tensor(alibi_slopes(n_heads)), persistent=False)
 
@@ -107,9 +109,9 @@ class AlibiPosition(NoPosition):
         return torch.where(visible, -self.slopes[:, None, None] * distance, -torch.inf)  # (B, H, T, T)
 
 
-def frequencies(width: int) -> Tensor:
-    """Return 10000^(-i/width) for i = 0, 2, 4, …, `(⌈width/2⌉,)`: what sinusoidal and rotary positions share."""
-    return torch.exp(torch.arange(0, width, 2) * (-math.log(10000.0) / width))
+def frequencies(width: int, base: float = BASE) -> Tensor:
+    """Return base^(-i/width) for i = 0, 2, 4, …, `(⌈width/2⌉,)`: what sinusoidal and rotary positions share."""
+    return torch.exp(torch.arange(0, width, 2) * (-math.log(base) / width))
 
 
 def sinusoidal_table(n_positions: int, d_model: int) -> Tensor:

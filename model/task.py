@@ -24,6 +24,7 @@ class SingleLabel:
     """One class of C: softmax and cross-entropy."""
 
     name = "single_label"
+    calibrates = False  # whether validation teaches it something
 
     def __init__(self, *, labels: Sequence[str]) -> None:
         self.labels = list(labels)
@@ -70,6 +71,7 @@ class MultiLabel(SingleLabel):
     """Any number of C labels: a sigmoid and binary cross-entropy each, and a threshold each, tuned on validation."""
 
     name = "multi_label"
+    calibrates = True
 
     def __init__(self, *, labels: Sequence[str], thresholds: Sequence[float] | None = None) -> None:
         super().__init__(labels=labels)
@@ -139,10 +141,8 @@ def make_task(name: str, **facts: Any) -> SingleLabel:
 
 
 def best_thresholds(probabilities: Tensor, targets: Tensor) -> list[float]:
-    """For each column of `probabilities (R, C)` the threshold whose F1 against `targets (R, C)` is best.
-
-    It lies halfway between the last probability taken and the next; a label that never occurs keeps 0.5.
-    """
+    """For each column of `probabilities (R, C)` the threshold whose F1 against `targets (R, C)` is best: halfway between the
+    last probability taken and the next. A label that never occurs keeps 0.5."""
     thresholds = []
     for column, truth in zip(probabilities.T, targets.T, strict=True):
         values, order = column.sort(descending=True)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from encoding import TokenIds, encode
 from errors import UserError
 from model.classifier import Classifier, mean_over_pieces
-from model.device import choose_precision
+from model.device import choose_precision, recurs
 from model.task import Prediction, SingleLabel
 from padding import cut_by_budget, pad
 
@@ -41,6 +41,7 @@ class TextClassifier:
         task: SingleLabel,
         tokenizer: Tokenizer,
         truncation: str = "head",
+        n_parts: int = 1,
         max_len: int | None = None,
         precision: str = "auto",
         device: str | None = None,
@@ -53,11 +54,12 @@ class TextClassifier:
         self.network: Classifier = (in_int8(network) if precision == "int8" else network).eval().to(self.device)
         self.task, self.tokenizer, self.truncation = task, tokenizer, truncation
         self.labels = task.labels
-        self.n_parts: int = network.architecture["n_segments"]
+        self.n_parts = n_parts
         longest = network.encoder.position.longest
         self.max_len: int = max_len or network.architecture["max_len"]
         if longest is not None:
             self.max_len = min(self.max_len, longest)
+        self.limit = self.max_len if recurs(self.device, precision) else None  # of padding to lengths that recur
         self.n_truncated = 0  # texts of the latest call of which something was cut off
 
     def encode(self, texts: Sequence[str | Sequence[str]]) -> TokenIds:
@@ -83,7 +85,7 @@ class TextClassifier:
         probabilities = torch.empty(len(texts), len(self.labels))
         ends = cut_by_budget(lengths.numpy(), max_tokens=max_tokens)
         for rows in order.tensor_split(ends[:-1]) if ends else ():
-            ids, mask, text = pad(tokens, rows, pad_id=self.network.architecture["pad_id"], limit=self.max_len)
+            ids, mask, text = pad(tokens, rows, pad_id=self.network.architecture["pad_id"], limit=self.limit)
             bf16 = self.bf16 and (self.device == "cuda" or mask.numel() >= BF16_TOKENS)
             with torch.autocast(self.device, torch.bfloat16, enabled=bf16):
                 pieces = self.network(ids.to(self.device), mask.to(self.device)).float().cpu()  # (P, C)

@@ -16,6 +16,7 @@ from training import train
 
 QUICK = ("experiment=quick", "tokenizer.min_frequency=1", "trainer.accelerator=cpu")
 CHOICES = [f"{path.parent.name}={path.stem}" for path in sorted((ROOT / "conf").glob("*/[!_]*.yaml"))]
+WEIGHTS = ["model=minilm", "model=pretrained", "tokenizer=pretrained"]  # run in test_finetuning.py
 
 
 @pytest.fixture
@@ -78,10 +79,17 @@ def test_the_checkpoint_opens_with_weights_only_and_holds_no_configuration_objec
     assert "optimizer_states" not in content
 
 
-@pytest.mark.parametrize("choice", [c for c in CHOICES if not c.startswith("data=")])
+@pytest.mark.parametrize("choice", [c for c in CHOICES if not c.startswith("data=") and c not in WEIGHTS])
 def test_every_choice_of_the_configuration_runs_one_step(run, choice):
     size = () if choice.startswith("experiment=") else ("trainer.max_epochs=1",)
     run(choice, "+trainer.limit_train_batches=1", *size)
+
+
+@pytest.mark.parametrize("choice", WEIGHTS[:2])
+def test_pretrained_weights_bring_their_tokenizer_and_optimizer(configure, choice):
+    config = configure(choice)
+    assert (config.tokenizer._target_, config.optimizer.head_lr) == ("data.tokenizer.load_tokenizer", 1e-3)
+    assert config.trainer.fewest_epochs == 3
 
 
 @pytest.mark.parametrize("choice", [c for c in CHOICES if c.startswith("data=")])
@@ -116,7 +124,7 @@ def jsonl(path: Path, rows: list[dict]) -> Path:
 def test_several_labels_are_trained_scored_and_predicted(run, tmp_path):
     words = {"fruit": "apple", "tool": "hammer", "old": "rusty"}
     rows = []
-    for i in range(120):
+    for i in range(240):
         labels = [label for bit, label in enumerate(words) if i >> bit & 1]
         rows.append({"text": " ".join([words[label] for label in labels] + [f"word{i}"]), "label": labels})
     folder = run(f"data.train={jsonl(tmp_path / 'rows.jsonl', rows)}", "trainer.max_epochs=40", "optimizer.lr=0.02")

@@ -50,8 +50,8 @@ def test_shapes_of_batches_recur_over_the_epochs():
         torch.arange(4001),
         lengths,
     )
-    texts = EncodedTexts(tokens, torch.zeros(4000), pad_id=0)
-    sampler = LengthBatchSampler(lengths, max_tokens=2048, seed=0, shuffle=True)
+    texts = EncodedTexts(tokens, torch.zeros(4000), pad_id=0, recur=True)
+    sampler = LengthBatchSampler(lengths, max_tokens=2048, seed=0, shuffle=True, recur=True)
     shapes = set()
     for number in range(10):
         sampler.set_epoch(number)

