@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from pytorch_lightning import LightningModule
+from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor
 from torch.nn import Module
@@ -94,7 +95,7 @@ class LightningClassifier(LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         """Log what has been measured since the last validation; no step stops for it."""
-        if not self.trainer.validating:  # there was training before
+        if self.trainer.state.fn == TrainerFn.FITTING:  # there was training before
             self.log("train/loss", self.train_loss)
         self.log("val/loss", self.val_loss)
         self.log_dict(self.val_metrics)

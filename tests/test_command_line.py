@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -22,6 +23,7 @@ def test_train_then_predict(command, corpus, tmp_path):
         *("data", "splits", "task", "tokenizer", "lengths", "unknown", "network", "device", "epoch"),
         *("test", "baseline", "majority", "files", "predict"),
     ]
+    assert re.match(r"epoch  1/1  loss \d\.\d{3} \(val \d\.\d{3}\)  accuracy ", lines[8])
     assert lines[-1].endswith('python predict.py outputs/a=b/run/best.ckpt "your text"')
 
     one = command("predict.py", "outputs/a=b/run/best.ckpt", "a red apple, 5 % of @ | & # = it", "saw")

@@ -55,6 +55,23 @@ def test_epoch_metrics_equal_scikit_learn_on_all_rows(module, loader):
     assert logged["val/loss"] == pytest.approx(F.cross_entropy(logits, labels).item(), abs=1e-6)
 
 
+def test_the_training_loss_is_the_mean_over_the_texts_of_the_epoch(module, loader):
+    sums: list[float] = []
+
+    class Sum(Callback):
+        def on_train_batch_end(self, trainer, module, outputs, batch, number) -> None:
+            sums.append(float(outputs["loss"]) * len(batch["labels"]))
+
+        def on_validation_end(self, trainer, module) -> None:
+            logged = float(trainer.callback_metrics["train/loss"])
+            assert logged == pytest.approx(sum(sums) / 10, abs=1e-6)
+            sums.clear()
+
+    trainer = Trainer(max_epochs=2, accelerator="cpu", num_sanity_val_steps=0, callbacks=[Sum()], **QUIET)
+    trainer.fit(module(), loader, loader)
+    assert trainer.global_step == 6
+
+
 def test_the_schedule_is_stepped_once_a_batch_over_the_whole_run(module, loader):
     classifier, trainer = module(), Trainer(max_epochs=2, accelerator="cpu", **QUIET)
     trainer.fit(classifier, loader)
