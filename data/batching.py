@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
 from encoding import TokenIds
+from errors import UserError
 from padding import cut_by_budget, pad, recurring
 
 JITTER = 0.03  # lengths are taken as up to this share longer or shorter, so that neighbours change with the epoch
@@ -97,3 +98,11 @@ def balanced_rows(labels: Tensor, *, seed: int) -> np.ndarray:
     whole = [np.tile(rows, size // len(rows)) for rows in of_class]
     rest = [rng.choice(rows, size % len(rows), replace=False) for rows in of_class]
     return np.concatenate(whole + rest)
+
+
+def check_sampler(sampler: str | None, task: str) -> None:
+    """Raise `UserError` for a sampler that is unknown or that the task does not allow."""
+    if sampler not in (None, "balanced"):
+        raise UserError(f"sampler={sampler} is unknown: choose null or balanced")
+    if sampler is not None and task != "single_label":
+        raise UserError(f"sampler=balanced needs one class a text, and the task is {task}: leave it out")

@@ -17,7 +17,7 @@ from pytorch_lightning import LightningDataModule
 from tokenizers import Tokenizer
 from torch.utils.data import DataLoader
 
-from data.batching import EncodedTexts, LengthBatchSampler, balanced_rows
+from data.batching import EncodedTexts, LengthBatchSampler, balanced_rows, check_sampler
 from data.check import text_lines, token_lines
 from data.labels import targets
 from data.prepare import Prepared
@@ -93,9 +93,12 @@ class TextDataModule(LightningDataModule):
         labels = targets(self.splits[name].data.column("label").to_pylist(), self.labels, self.task)
         return EncodedTexts(tokens, labels, pad_id=self.pad_id)
 
-    def _loader(self, name: str, *, shuffle: bool) -> DataLoader:
+    def _texts(self, name: str) -> EncodedTexts:
         encoded = self.encoded[name]
-        encoded = EncodedTexts(encoded.tokens, encoded.labels, pad_id=self.pad_id, recur=self.recur)
+        return EncodedTexts(encoded.tokens, encoded.labels, pad_id=self.pad_id, recur=self.recur)
+
+    def _loader(self, name: str, *, shuffle: bool) -> DataLoader:
+        encoded = self._texts(name)
         rows = balanced_rows(encoded.labels, seed=self.seed) if shuffle and self.sampler == "balanced" else None
         sampler = LengthBatchSampler(
             encoded.tokens.lengths,
@@ -111,12 +114,13 @@ class TextDataModule(LightningDataModule):
         if self.stream is None:
             return self._loader("train", shuffle=True)
         texts = StreamedTexts(
-            head=self.encoded["train"],
+            head=self._texts("train"),
             stream=self.stream,
             encode=partial(encode, self.tokenizer, max_len=self.max_len, truncation=self.truncation),
             targets=partial(targets, labels=self.labels, task=self.task),
             max_tokens=self.batch_tokens,
             seed=self.seed,
+            recur=self.recur,
         )
         return DataLoader(texts, batch_size=None)
 
@@ -144,11 +148,3 @@ def token_facts(encoded: dict[str, EncodedTexts], *, max_len: int, unknown: int)
         "truncated": float((n_tokens > max_len).mean()),
         "unknown": {name: float((part.tokens.ids == unknown).float().mean()) for name, part in encoded.items()},
     }
-
-
-def check_sampler(sampler: str | None, task: str) -> None:
-    """Raise `UserError` for a sampler that is unknown or that the task does not allow."""
-    if sampler not in (None, "balanced"):
-        raise UserError(f"sampler={sampler} is unknown: choose null or balanced")
-    if sampler is not None and task != "single_label":
-        raise UserError(f"sampler=balanced needs one class a text, and the task is {task}: leave it out")

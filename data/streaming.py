@@ -16,7 +16,7 @@ BUFFER = 8192  # texts among which batches of similar length are made
 class StreamedTexts(IterableDataset):
     """Yield batches of the `head`, then of the texts that `stream()` yields with their labels; in a new order each time.
 
-    `encode(texts)` returns their token ids, `targets(labels)` what the loss compares with.
+    `encode(texts)` returns their token ids, `targets(labels)` what the loss compares with; `recur` as in `LengthBatchSampler`.
     """
 
     def __init__(
@@ -28,8 +28,9 @@ class StreamedTexts(IterableDataset):
         targets: Callable[[list[Any]], Any],
         max_tokens: int,
         seed: int,
+        recur: bool = False,
     ) -> None:
-        self.head, self.stream, self.encode, self.targets = head, stream, encode, targets
+        self.head, self.stream, self.encode, self.targets, self.recur = head, stream, encode, targets, recur
         self.max_tokens, self.seed, self.passes = max_tokens, seed, 0
 
     def __iter__(self) -> Iterator[Batch]:
@@ -45,10 +46,12 @@ class StreamedTexts(IterableDataset):
 
     def _encoded(self, rows: list[tuple[Any, Any]]) -> EncodedTexts:
         texts, labels = zip(*rows, strict=True)
-        return EncodedTexts(self.encode(texts), self.targets(list(labels)), pad_id=self.head.pad_id)
+        return EncodedTexts(self.encode(texts), self.targets(list(labels)), pad_id=self.head.pad_id, recur=self.recur)
 
     def _batches(self, encoded: EncodedTexts) -> Iterator[Batch]:
-        sampler = LengthBatchSampler(encoded.tokens.lengths, max_tokens=self.max_tokens, seed=self.seed, shuffle=True)
+        sampler = LengthBatchSampler(
+            encoded.tokens.lengths, max_tokens=self.max_tokens, seed=self.seed, shuffle=True, recur=self.recur
+        )
         sampler.set_epoch(self.passes)
         self.passes += 1
         yield from (encoded[rows] for rows in sampler)

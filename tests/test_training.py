@@ -2,12 +2,14 @@ import json
 import re
 import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import torch
 from sklearn.metrics import accuracy_score
 
 from assembly import make_data
+from data.batching import EncodedTexts
 from errors import UserError
 from model import load_classifier
 from tests.conftest import FRUIT, ROOT, TOOLS
@@ -95,6 +97,28 @@ def test_pretrained_weights_bring_their_tokenizer_and_optimizer(configure, choic
 @pytest.mark.parametrize("choice", [c for c in CHOICES if c.startswith("data=")])
 def test_every_source_of_the_configuration_composes(configure, choice):
     assert configure(choice).data._target_ in ("data.sources.bbc_news", "data.sources.files", "data.hub.hub")
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_in_bf16_batches_have_lengths_that_recur(run, configure, corpus, tmp_path, precision):
+    texts = "\n".join(f"{'apple ' * (17 + i % 30)}word{i},{'fruit' if i % 2 else 'tool'}" for i in range(120))
+    (tmp_path / "long.csv").write_text(f"text,label\n{texts}\n")
+    seen: set[int] = set()
+    with mock.patch.object(EncodedTexts, "__getitem__", autospec=True, side_effect=spy(seen, EncodedTexts.__getitem__)):
+        run(f"data.train={tmp_path / 'long.csv'}", f"trainer.precision={precision}", "batch_tokens=128")
+    others = seen - {20, 24, 28, 32, 40, 48}
+    assert len(others) <= 2 if precision == "bf16-mixed" else len(others) > 5  # the longest of train and of validation
+
+
+def spy(seen: set[int], pad):
+    """What `EncodedTexts` does, and the lengths of its batches noted."""
+
+    def get(self, rows):
+        batch = pad(self, rows)
+        seen.add(batch["ids"].shape[1])
+        return batch
+
+    return get
 
 
 def test_only_check_looks_at_the_data_and_trains_nothing(run):

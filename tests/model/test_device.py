@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from model import device
-from model.device import bf16_is_faster, choose_precision, physical_cores
+from model.device import bf16_is_faster, choose_precision, physical_cores, recurs
 
 
 @pytest.fixture
@@ -42,3 +42,11 @@ def test_threads_are_the_physical_cores_that_may_be_used(processor):
     assert physical_cores() == usable
     processor()
     assert physical_cores() == usable
+
+
+@pytest.mark.parametrize(
+    ("device_", "precision", "expected"),
+    [("cpu", "bf16-mixed", True), ("cpu", "32-true", False), ("cuda", "bf16-mixed", False)],
+)
+def test_shapes_recur_where_kernels_are_made_for_each(device_, precision, expected):
+    assert recurs(device_, precision) is expected
