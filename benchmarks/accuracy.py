@@ -65,7 +65,7 @@ def main() -> None:
             if patch is not None:
                 patch.stop()
             print(f"seed {seed}, {name}: {found[name][-1]:.4f}", flush=True)
-    write_result("accuracy", {"accuracy": found})
+            write_result("accuracy", {"accuracy": found})
     print("\n| | accuracy | lowest to highest |\n|---|---|---|")
     for name, values in found.items():
         print(f"| {name} | {statistics.mean(values):.3f} | {min(values):.3f} to {max(values):.3f} |")
