@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -32,3 +33,16 @@ def exit_on_user_error(*, empty_folder: Path | None = None) -> Iterator[None]:
                     folder.rmdir()
         print(f"error: {' '.join(str(cause).split())}", file=sys.stderr)
         sys.exit(2)
+
+
+@contextmanager
+def hub_sentence(what: str, advice: str) -> Iterator[None]:
+    """Turn whatever the Hugging Face Hub's client raises into a `UserError` about `what`, which ends with `advice`."""
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what came of them is said below
+    try:
+        yield
+    except Exception as error:  # a dozen unrelated types
+        reason = " ".join(str(error).split())[:160]
+        raise UserError(
+            f"{what}: not to be had from the Hugging Face Hub ({type(error).__name__}: {reason}); {advice}"
+        ) from error

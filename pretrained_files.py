@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import pickle
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -15,7 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from errors import UserError
+from errors import UserError, hub_sentence
 
 ALWAYS = ("config.json", "tokenizer.json", "*_Pooling/config.json")
 WEIGHTS = (
@@ -50,18 +49,12 @@ def download(name: str, revision: str | None) -> Path:
     """Fetch the files of the Hub's `name`, weights as safetensors where there are any. Raises `UserError` when it cannot."""
     from huggingface_hub import snapshot_download  # here, since it takes a moment and only the Hub needs it
 
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what came of them is said below
-    try:
+    advice = "check id, revision and network, or download it and give the folder"
+    with hub_sentence(f"model.name={name}", advice):
         for weights in WEIGHTS:
             folder = Path(snapshot_download(name, revision=revision, allow_patterns=[*ALWAYS, *weights]))
             if any(folder.glob(weights[0])):
                 break
-    except Exception as error:  # the Hub's client raises a dozen unrelated types
-        reason = " ".join(str(error).split())[:160]
-        raise UserError(
-            f"model.name={name}: not to be had from the Hugging Face Hub ({type(error).__name__}: {reason}); check id, "
-            "revision and network, or download it and give the folder"
-        ) from error
     return folder
 
 

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.common import ROOT, write_result
-from benchmarks.corpus import DATASETS
+from benchmarks.corpus import source
 
 CORPORA = ("bbc_news", "trec", "sst2", "reuters_r8")
 MODEL = ("model=small", "model.max_len=256", "tokenizer=bpe", "optimizer.lr=5e-4")
@@ -33,15 +33,13 @@ def train(folder: Path, *overrides: str) -> dict[str, float]:
 
 def compare(corpus: str, *, seed: int, steps: int) -> dict[str, float]:
     """Test accuracy from scratch and after pretraining, and the loss that pretraining came to."""
-    files = sorted((DATASETS / corpus).glob("*.csv"))
-    source = ["data=files", *(f"data.{path.stem}={path}" for path in files)] if files else []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        scratch = train(folder / "scratch", *source, f"seed={seed}")
+        scratch = train(folder / "scratch", *source(corpus), f"seed={seed}")
         guessed = train(
-            folder / "mlm", *source, f"seed={seed}", "task=mlm", f"steps={steps}", "trainer.most_epochs=1000"
+            folder / "mlm", *source(corpus), f"seed={seed}", "task=mlm", f"steps={steps}", "trainer.most_epochs=1000"
         )
-        after = train(folder / "after", *source, f"seed={seed}", f"model.init_from={folder}/mlm/best.ckpt")
+        after = train(folder / "after", *source(corpus), f"seed={seed}", f"model.init_from={folder}/mlm/best.ckpt")
     return {
         "scratch": scratch["test/accuracy"],
         "pretrained": after["test/accuracy"],
@@ -58,7 +56,7 @@ def main() -> None:
     arguments = parser.parse_args()
     figures: dict[str, dict[str, list[float]]] = {}
     for corpus in arguments.corpora:
-        if corpus != "bbc_news" and not (DATASETS / corpus).exists():
+        if corpus != "bbc_news" and not source(corpus):
             continue
         runs = [compare(corpus, seed=seed, steps=arguments.steps) for seed in arguments.seeds]
         figures[corpus] = {key: [run[key] for run in runs] for key in runs[0]}

@@ -26,7 +26,7 @@ from transformers.utils import logging as transformers_logging
 from assembly import make_data, make_module
 from benchmarks.common import ROOT, write_result
 from benchmarks.contestants import Meter
-from benchmarks.corpus import DATASETS, configuration
+from benchmarks.corpus import configuration, source
 from benchmarks.training import WARM_UP, heed, hub_trainer
 from encoding import encode
 from padding import pad
@@ -57,10 +57,15 @@ def parity() -> float:
 
 def run(corpus: str, seed: int) -> dict[str, float]:
     """The metrics of `python train.py model=minilm` on a corpus with its own splits."""
-    files = sorted((DATASETS / corpus).glob("*.csv"))
-    source = ["data=files", *(f"data.{path.stem}={path}" for path in files)] if files else []
     with tempfile.TemporaryDirectory() as out:
-        command = [sys.executable, "train.py", "model=minilm", f"seed={seed}", f"hydra.run.dir={out}/run", *source]
+        command = [
+            sys.executable,
+            "train.py",
+            "model=minilm",
+            f"seed={seed}",
+            f"hydra.run.dir={out}/run",
+            *source(corpus),
+        ]
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         return json.loads(Path(out, "run", "metrics.json").read_text())
 
@@ -93,7 +98,7 @@ def main() -> None:
         **{name: {} for name in ("accuracy", "accuracies", "baseline", "seconds")},
     }
     for corpus in chosen:
-        if corpus != "bbc_news" and not (DATASETS / corpus).exists():
+        if corpus != "bbc_news" and not source(corpus):
             continue
         runs = [run(corpus, seed) for seed in SEEDS]
         figures["accuracies"][corpus] = [metrics["test/accuracy"] for metrics in runs]

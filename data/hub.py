@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from functools import partial
 
@@ -12,7 +11,7 @@ from data.rows import ROWS, Rows
 from data.sources import Source
 from data.splits import SPLITS
 from data.tables import typed
-from errors import UserError
+from errors import UserError, hub_sentence
 
 
 def hub(
@@ -51,18 +50,12 @@ def load(
     name: str, config: str | None, *, revision: str | None, splits: dict[str, str] | None, streaming: bool = False
 ) -> dict[str, Dataset]:
     """Load the splits by their expressions, all there are for None. Raises `UserError` when they cannot be had."""
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries; what came of them is said below
     load_split = partial(load_dataset, name, config, revision=revision, streaming=streaming)
-    try:
+    advice = "check id, config, splits and the network, or download it and use data=files data.train=FILE"
+    with hub_sentence(f"data.name={name}", advice):
         if splits is None:
             return dict(load_split())
         return {split: load_split(split=expression) for split, expression in splits.items()}
-    except Exception as error:  # the Hub's client raises a dozen unrelated types
-        reason = " ".join(str(error).split())[:160]
-        raise UserError(
-            f"data.name={name}: not to be had from the Hugging Face Hub ({type(error).__name__}: {reason}); check id, config, "
-            "splits and the network, or download it and use data=files data.train=FILE"
-        ) from error
 
 
 def from_datasets(name: str, splits: dict[str, Dataset]) -> Source:

@@ -52,8 +52,10 @@ def weights(tmp_path):
     return folder
 
 
-def test_fine_tune_then_predict_without_the_folder(command, corpus, weights, tmp_path):
-    train = (
+@pytest.fixture
+def train(corpus, weights):
+    """The command that fine-tunes these weights on the small corpus."""
+    return (
         "train.py",
         "data=files",
         f"data.train={corpus}",
@@ -61,6 +63,9 @@ def test_fine_tune_then_predict_without_the_folder(command, corpus, weights, tmp
         f"model.name={weights}",
         "model.max_len=16",
     )
+
+
+def test_fine_tune_then_predict_without_the_folder(command, train, weights, tmp_path):
     result = command(*train, "trainer.max_epochs=2", "hydra.run.dir=run")
     assert (result.returncode, result.stderr) == (0, "")
     assert "tokenizer   WordLevel, 14 tokens, pretrained" in result.stdout
@@ -84,30 +89,14 @@ def test_fine_tune_then_predict_without_the_folder(command, corpus, weights, tmp
         ("model.freeze=3", "model.freeze=3: .* has 2 blocks"),
     ],
 )
-def test_what_does_not_fit_is_told_in_a_sentence(command, corpus, weights, override, sentence):
-    train = (
-        "train.py",
-        "data=files",
-        f"data.train={corpus}",
-        "model=pretrained",
-        f"model.name={weights}",
-        "model.max_len=16",
-    )
+def test_what_does_not_fit_is_told_in_a_sentence(command, train, override, sentence):
     result = command(*train, override, "hydra.run.dir=run")
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1
     assert re.search(sentence, result.stderr), result.stderr
 
 
-def test_a_tokenizer_that_is_missing_or_too_large(command, corpus, weights):
-    train = (
-        "train.py",
-        "data=files",
-        f"data.train={corpus}",
-        "model=pretrained",
-        f"model.name={weights}",
-        "model.max_len=16",
-    )
+def test_a_tokenizer_that_is_missing_or_too_large(command, train, weights):
     path = weights / "tokenizer.json"
     content = json.loads(path.read_text())
     content["model"]["vocab"]["more"] = 14
