@@ -12,7 +12,11 @@ PRODUCT = sorted([*ROOT.glob("*.py"), *(p for d in ("model", "data", "evaluation
 FOREIGN = re.compile(r"\b(hidden_size|n_embd|embed_dim|num_heads|nhead|num_layers|intermediate_size|dim_feedforward)\b")
 NETWORK = ("attention", "mask", "feed_forward", "position", "pooling", "encoder", "classifier")
 
-MAPS = ("pretrained_arguments.py", "pretrained.py", "hugging_face.py")  # where the names of others are mapped to ours
+MAPS = (
+    "pretrained_arguments.py",
+    "pretrained.py",
+    "hugging_face_config.py",
+)  # where the names of others are mapped to ours
 
 
 def imports(path: Path) -> set[str]:
