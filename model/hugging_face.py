@@ -71,7 +71,8 @@ def modernbert_tensors(classifier: TextClassifier) -> dict[str, Tensor]:
 
 def encoder_tensors(classifier: TextClassifier, family: Family, *, prefix: str) -> dict[str, Tensor]:
     """The encoder's weights under a family's names; what is one tensor here may be several there."""
-    ours, tensors = classifier.network.encoder.state_dict(), {}
+    ours = classifier.network.encoder.state_dict()
+    tensors: dict[str, Tensor] = {}
     for module, theirs in names(family, n_layers=classifier.network.architecture["n_layers"]):
         for kind in ("weight", "bias"):
             if f"{module}.{kind}" in ours:

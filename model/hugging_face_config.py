@@ -6,44 +6,45 @@ from typing import Any
 
 from errors import UserError
 
-KINDS: dict[str, dict[str, Any]] = {  # what makes a network one of theirs, as arguments of `build_classifier`
+KINDS: dict[
+    str, dict[str, tuple]
+] = {  # what makes a network one of theirs: arguments of `build_classifier`, what they may be
     "bert": {
-        "block": "post_norm",
-        "position": "learned",
-        "mask": "padding",
-        "bias": True,
+        "block": ("post_norm",),
+        "position": ("learned",),
+        "mask": ("padding",),
+        "bias": (True,),
         "feed_forward": ("gelu", "relu"),
     },
-    "modernbert": {"block": "pre_norm", "position": "rotary", "mask": "window", "feed_forward": ("geglu", "swiglu")},
+    "modernbert": {
+        "block": ("pre_norm",),
+        "position": ("rotary",),
+        "mask": ("window",),
+        "feed_forward": ("geglu", "swiglu"),
+    },
 }
-BOTH = {
-    "attention": "scaled_dot_product",
-    "norm": "layer",
-    "embedding_norm": True,
-    "d_head": None,
-    "d_value": None,
+BOTH: dict[str, tuple] = {
+    "attention": ("scaled_dot_product",),
+    "norm": ("layer",),
+    "embedding_norm": (True,),
+    "d_head": (None,),
+    "d_value": (None,),
     "pooling": ("cls", "mean"),
 }
 
 
 def kind_of(sizes: dict[str, Any]) -> str:
     """Which of `KINDS` the network is. Raises `UserError` that says what keeps it from being the nearest."""
-    wrong = {}
-    for kind, needed in KINDS.items():
-        wanted = {**needed, **BOTH}
-        fits = {
-            key: sizes[key] in value if isinstance(value, tuple) else sizes[key] == value
-            for key, value in wanted.items()
-        }
-        wrong[kind] = {key: wanted[key] for key, fit in fits.items() if not fit}
-    kind = min(wrong, key=lambda kind: len(wrong[kind]))
-    if wrong[kind]:
-        found = ", ".join(f"{key}={sizes[key]}" for key in wrong[kind])
-        needed = ", ".join(
-            f"{key}={' or '.join(value) if isinstance(value, tuple) else value}" for key, value in wrong[kind].items()
-        )
+    wrong = {
+        kind: {key: choices for key, choices in {**needed, **BOTH}.items() if sizes[key] not in choices}
+        for kind, needed in KINDS.items()
+    }
+    nearest = min(wrong, key=lambda kind: len(wrong[kind]))
+    if wrong[nearest]:
+        found = ", ".join(f"{key}={sizes[key]}" for key in wrong[nearest])
+        needed = ", ".join(f"{key}={' or '.join(map(str, choices))}" for key, choices in wrong[nearest].items())
         raise UserError(f"transformers has no network with {found}: train one with {needed}")
-    return kind
+    return nearest
 
 
 def sizes_in_their_words(sizes: dict[str, Any]) -> dict[str, Any]:
