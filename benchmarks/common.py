@@ -42,6 +42,14 @@ def write_result(name: str, figures: dict[str, Any]) -> None:
     (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
 
 
+def read_result(name: str) -> dict[str, Any]:
+    """The figures written before, to which a part of a benchmark adds; none where there are none."""
+    path = RESULTS / f"{name}.json"
+    figures = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    figures.pop("machine", None)
+    return figures
+
+
 def peak_memory(process: subprocess.Popen) -> float:
     """Wait for the process; MiB at its peak. The kernel's own record for a child would begin with its parent's size."""
     peak, status = 0, Path(f"/proc/{process.pid}/status")

@@ -2,14 +2,16 @@
 
     pip install -c constraints.txt -e '.[benchmarks]' && python -m benchmarks.training
 
-Real tokens a second of whole training loops on the same token ids, the contestants taking turns; the share of the
-matrix-product ceiling measured just before; peak memory, each loop in a process of its own. Takes about a quarter of an
+Real tokens a second of whole training loops on the same token ids, the contestants taking turns, each time in a process
+of its own; its peak memory; the share of the matrix-product ceiling measured just before. Takes about a quarter of an
 hour. Writes `benchmarks/results/training.json`.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import statistics
 import subprocess
 import sys
@@ -32,6 +34,7 @@ from benchmarks.common import ROOT, peak_memory, write_result
 from benchmarks.contestants import Meter, TorchEncoder, XTransformersEncoder, bert, plain_loop, random_batches
 from benchmarks.corpus import MAX_LEN, SHAPE, configuration
 from data.datamodule import TextDataModule
+from model.device import physical_cores
 
 ROUNDS = 3
 WARM_UP = 3  # steps not counted
@@ -116,7 +119,7 @@ def plain(data: TextDataModule, network: Callable[..., nn.Module], *, seed: int)
 def contestants(data: TextDataModule) -> dict[str, Callable[[int], Meter]]:
     """Each trains for some steps with a seed; the first is what the ratios are taken over."""
     by_length: dict[str, Any] = {"train_sampling_strategy": "group_by_length"}
-    return {
+    runs: dict[str, Callable[[int], Meter]] = {
         "Trainer, batches of 32": lambda seed: hub_trainer(data, seed=seed, per_device_train_batch_size=32),
         "Trainer, its default of 8": lambda seed: hub_trainer(data, seed=seed),
         "Trainer, 32 of similar length": lambda seed: hub_trainer(
@@ -127,6 +130,18 @@ def contestants(data: TextDataModule) -> dict[str, Callable[[int], Meter]]:
         "heed, fp32": lambda seed: heed(data, precision="32-true"),
         "heed, bf16": lambda seed: heed(data, precision="bf16-mixed"),
     }
+    for d_model, n_heads in WIDER.items():
+        sizes = (f"model.d_model={d_model}", f"model.n_heads={n_heads}", f"model.d_ff={4 * d_model}")
+        for name, precision in LIGHTNING.items():
+            runs[wider(name, d_model)] = lambda seed, precision=precision, sizes=sizes: heed(  # type: ignore[misc]
+                data, precision=precision, steps=33, overrides=sizes
+            )
+    return runs
+
+
+def wider(name: str, d_model: int) -> str:
+    """The contestant of another width."""
+    return f"heed, {name}" if d_model == SHAPE["d_model"] else f"heed, {name}, d_model {d_model}"
 
 
 def ceiling(dtype: torch.dtype, *, size: int = 2048, repeats: int = 12) -> float:
@@ -148,61 +163,60 @@ def operations_a_token(data: TextDataModule, *, d_model: int, n_layers: int, d_f
     return 6 * weights + 12 * n_layers * d_model * seen
 
 
-def memory_of(name: str) -> float:
-    """MiB at the peak of a process that trains one contestant."""
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.training", "--one", name]
-    return peak_memory(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL))
+def train_one(name: str, *, seed: int) -> None:
+    """Train one contestant; print its rate, its share of real tokens, and for ours the share of the ceiling, as JSON."""
+    warnings.filterwarnings("ignore")
+    transformers_logging.set_verbosity_error()
+    torch.set_num_threads(physical_cores())
+    data = make_data(configuration())
+    precision = next((precision for precision in DTYPES if precision in name), None)
+    top = ceiling(DTYPES[precision]) if precision else math.nan
+    meter = contestants(data)[name](seed)
+    d_model = int(name.split()[-1]) if "d_model" in name else SHAPE["d_model"]
+    operations = operations_a_token(data, d_model=d_model, n_layers=SHAPE["n_layers"], d_ff=4 * d_model)
+    rate = meter.rate(warm_up=WARM_UP)
+    print(json.dumps({"rate": rate, "real": meter.real_share(), "top": top, "share": rate * operations / top}))
 
 
-def shares(data: TextDataModule, found: dict[str, list[float]]) -> dict[str, dict[str, float]]:
-    """Which share of the ceiling the encoder reaches in each precision, by d_model; the narrowest's were `found` before."""
-    by_width: dict[str, dict[str, float]] = {}
-    for name, dtype in DTYPES.items():
-        by_width[name] = {str(SHAPE["d_model"]): statistics.median(found[name])}
-        for d_model in WIDER:
-            sizes = (f"model.d_model={d_model}", f"model.n_heads={WIDER[d_model]}", f"model.d_ff={4 * d_model}")
-            top = ceiling(dtype)
-            meter = heed(data, precision=LIGHTNING[name], steps=33, overrides=sizes)
-            operations = operations_a_token(data, d_model=d_model, n_layers=SHAPE["n_layers"], d_ff=4 * d_model)
-            by_width[name][str(d_model)] = meter.rate(warm_up=WARM_UP) * operations / top
-            print(
-                f"{name}, d_model {d_model}: {by_width[name][str(d_model)]:.3f} of {top / 1e9:.0f} GFLOP/s", flush=True
-            )
-    return by_width
+def measure(name: str, *, seed: int) -> dict[str, float]:
+    """What `train_one` prints, from a process of its own, and that process's peak in MiB."""
+    command = [sys.executable, "-m", "benchmarks.training", "--one", name, "--seed", str(seed)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    peak = peak_memory(process)
+    assert process.stdout is not None
+    figures = {**json.loads(process.stdout.read().splitlines()[-1]), "peak": peak}
+    print(f"{seed} {name}: {figures['rate']:,.0f} tokens/s", flush=True)
+    return figures
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--one", help="train this contestant once and stop, for its memory")
-    one = parser.parse_args().one
-    warnings.filterwarnings("ignore")
-    transformers_logging.set_verbosity_error()
-    data = make_data(configuration())
-    runs = contestants(data)
-    if one:
-        runs[one](0)
+    parser.add_argument("--one", help="train this contestant once and print its figures")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    if arguments.one:
+        train_one(arguments.one, seed=arguments.seed)
         return
-    meters: dict[str, list[Meter]] = {name: [] for name in runs}
-    tops: dict[str, list[float]] = {name: [] for name in DTYPES}
+    names = list(contestants(make_data(configuration())))
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for seed in range(ROUNDS):
-        for name, run in runs.items():
-            if name.startswith("heed"):
-                tops[name[-4:]].append(ceiling(DTYPES[name[-4:]]))
-            meters[name].append(run(seed))
-            print(f"{seed} {name}: {meters[name][-1].rate(warm_up=WARM_UP):,.0f} tokens/s", flush=True)
-    rates = {name: statistics.median(m.rate(warm_up=WARM_UP) for m in found) for name, found in meters.items()}
-    real = {name: statistics.median(m.real_share() for m in found) for name, found in meters.items()}
-    base = rates["Trainer, batches of 32"]
-    operations = operations_a_token(data, **{key: SHAPE[key] for key in ("d_model", "n_layers", "d_ff")})
-    narrowest = {
-        name: [m.rate(warm_up=WARM_UP) * operations / top for m, top in zip(meters[f"heed, {name}"], of, strict=True)]
-        for name, of in tops.items()
+        for name in names:
+            if seed == 0 or "d_model" not in name:
+                found[name].append(measure(name, seed=seed))
+    medians = {
+        name: {key: statistics.median(run[key] for run in runs) for key in runs[0]} for name, runs in found.items()
     }
-    of_ceiling = shares(data, narrowest)
-    memory = {name: memory_of(name) for name in ("Trainer, batches of 32", "heed, fp32", "heed, bf16")}
+    rates, real, memory = (
+        {name: figures[key] for name, figures in medians.items()} for key in ("rate", "real", "peak")
+    )
+    base = rates["Trainer, batches of 32"]
+    of_ceiling = {
+        name: {str(d_model): medians[wider(name, d_model)]["share"] for d_model in (SHAPE["d_model"], *WIDER)}
+        for name in DTYPES
+    }
     figures = {
-        "ratio_bf16": rates["heed, bf16"] / rates["Trainer, batches of 32"],
-        "ratio_fp32": rates["heed, fp32"] / rates["Trainer, batches of 32"],
+        "ratio_bf16": rates["heed, bf16"] / base,
+        "ratio_fp32": rates["heed, fp32"] / base,
         "ratio_bf16_batches_of_8": rates["heed, bf16"] / rates["Trainer, its default of 8"],
         "ratio_fp32_batches_of_8": rates["heed, fp32"] / rates["Trainer, its default of 8"],
         "ceiling_share_fp32": of_ceiling["fp32"]["256"],
@@ -210,7 +224,7 @@ def main() -> None:
         "memory_ratio": memory["heed, bf16"] / memory["Trainer, batches of 32"],
         "tokens_a_second": rates,
         "real_share": real,
-        "ceiling_gflops": {name: statistics.median(of) / 1e9 for name, of in tops.items()},
+        "ceiling_gflops": {name: medians[f"heed, {name}"]["top"] / 1e9 for name in DTYPES},
         "ceiling_shares": of_ceiling,
         "peak_mib": memory,
     }
