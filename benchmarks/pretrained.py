@@ -2,9 +2,10 @@
 
     pip install -c constraints.txt -e '.[pretrained,benchmarks]' && python -m benchmarks.pretrained
 
-Parity of hidden states on the real weights and on tiny random ones of each family; test accuracy of `python train.py model=minilm`, three seeds, beside the linear
-baseline on the same texts; real tokens a second of fine-tuning on `reuters_r8` against `transformers`' Trainer in batches of
-32, same weights and tokens, in turns. Corpora that are absent are left out. Writes `benchmarks/results/pretrained.json`.
+Parity of hidden states on the real weights and on tiny random ones of each family; test accuracy of `python train.py
+model=minilm`, three seeds, beside the linear baseline on the same texts; real tokens a second of fine-tuning on `reuters_r8`
+against `transformers`' Trainer, same weights and tokens, in turns. Corpora that are absent are left out. Writes
+`benchmarks/results/pretrained.json`.
 """
 
 from __future__ import annotations
