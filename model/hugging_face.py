@@ -85,7 +85,7 @@ def tensors_of(classifier: TextClassifier) -> dict[str, Tensor]:
     """The weights under BERT's names.
 
     `[CLS]` goes to our head as it is, and through a tanh to BERT's: it is made so small before that the tanh changes
-    nothing, and large again by the head. A score's scale goes into the head.
+    nothing, and large again by the head. A score's scale and the temperature go into the head.
     """
     network, task = classifier.network, classifier.task
     ours, sizes = network.encoder.state_dict(), network.architecture
@@ -96,7 +96,7 @@ def tensors_of(classifier: TextClassifier) -> dict[str, Tensor]:
                 parts = ours[f"{module}.{kind}"].chunk(len(theirs))
                 tensors |= {f"bert.{name}.{kind}": part.clone() for name, part in zip(theirs, parts, strict=True)}
     tensors.setdefault("bert.embeddings.token_type_embeddings.weight", torch.zeros(1, sizes["d_model"]))
-    spread, mean = (task.spread, task.mean) if isinstance(task, Regression) else (1.0, 0.0)
+    spread, mean = (task.spread, task.mean) if isinstance(task, Regression) else (1 / task.temperature, 0.0)
     return tensors | {
         "bert.pooler.dense.weight": torch.eye(sizes["d_model"]) * SMALL,
         "bert.pooler.dense.bias": torch.zeros(sizes["d_model"]),
