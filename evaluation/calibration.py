@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evaluation.answers import Answers
+from model.task import SingleLabel
+
 N_BINS = 15
 
 
@@ -50,7 +53,7 @@ def label_sets(probabilities: np.ndarray, least: float) -> np.ndarray:
 
 
 def suspects(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Rows whose label is suspected wrong, the most suspect first (confident learning: Northcutt et al. 2021, arXiv:1911.00068).
+    """Rows whose label is suspected wrong, the most suspect first (Northcutt et al. 2021, arXiv:1911.00068).
 
     `probabilities (R, C)` come from a model that has not seen the texts; `labels (R,)` are numbers of classes. A text is
     confidently of the most probable class among those whose probability reaches the mean that texts of that label have; one
@@ -64,3 +67,25 @@ def suspects(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     elsewhere = (reached.max(axis=1) >= 0) & (reached.argmax(axis=1) != labels)
     rows = np.flatnonzero(elsewhere)
     return rows[np.argsort(of_label[rows], kind="stable")]
+
+
+def trust(task: SingleLabel, test: Answers) -> dict[str, float]:
+    """Calibration, abstention and label sets in numbers, as `metrics.json` names them; nothing for other tasks."""
+    if task.name != "single_label":
+        return {}
+    confidence, right = test.probabilities.max(axis=1), test.right()
+    found = {
+        "test/temperature": task.temperature,
+        "test/ece": expected_calibration_error(confidence, right),
+        "test/ece_before": expected_calibration_error(test.before.max(axis=1), right),
+    }
+    if task.abstain_below is not None:
+        answered = confidence >= task.abstain_below
+        found |= {"abstain/threshold": task.abstain_below, "abstain/coverage": float(answered.mean())}
+        if answered.any():
+            found["abstain/accuracy"] = float(right[answered].mean())
+    if task.in_set_from is not None:
+        sets = label_sets(test.probabilities, task.in_set_from)
+        holds = sets[np.arange(len(sets)), test.numbers(task.labels)]
+        found |= {"conformal/coverage": float(holds.mean()), "conformal/size": float(sets.sum(axis=1).mean())}
+    return found

@@ -13,6 +13,8 @@ from scipy.sparse import csr_matrix, hstack
 from scipy.stats import binomtest
 from sklearn.preprocessing import MultiLabelBinarizer
 
+from evaluation.answers import Answers
+
 MAIN = {"single_label": "accuracy", "multi_label": "micro_f1", "regression": "mse"}  # what the comparison is about
 RESAMPLES = 2000  # of few texts; of many so many that `DRAWS` texts are drawn in all, and at least 200
 DRAWS = 10_000_000
@@ -60,11 +62,15 @@ def scores_of(task: str, totals: np.ndarray, n: int) -> dict[str, np.ndarray]:
         right = totals[:, 0] / n
         hits, said, on = np.split(totals[:, 1:], 3, axis=1)  # (B, C) each
         f1 = 2 * hits / (said + on)  # NaN for a label that the resample lacks
-        macro = np.nanmean(f1, axis=1) if f1.shape[1] else np.zeros(len(totals))
         if task == "single_label":
-            return {"accuracy": right, "macro_f1": macro, "balanced_accuracy": np.nanmean(hits / on, axis=1)}
+            return {"accuracy": right, "macro_f1": _mean(f1), "balanced_accuracy": _mean(hits / on)}
         micro = np.nan_to_num(2 * hits.sum(axis=1) / (said + on).sum(axis=1))
-        return {"micro_f1": micro, "macro_f1": np.nan_to_num(macro), "exact_match": right}
+        return {"micro_f1": micro, "macro_f1": _mean(f1), "exact_match": right}
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """The mean of each row `(B, C)` → `(B,)` over what is a number, 0 where nothing is."""
+    return np.nansum(values, axis=1) / np.maximum(1, (~np.isnan(values)).sum(axis=1))
 
 
 def intervals(resamples: dict[str, np.ndarray]) -> dict[str, float]:
@@ -81,7 +87,7 @@ def intervals(resamples: dict[str, np.ndarray]) -> dict[str, float]:
 
 
 def mcnemar(truth: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> float:
-    """The exact p of McNemar's test (1947, doi:10.1007/BF02295996): of the texts that one of two has right, does each have half?"""
+    """The exact p of McNemar's test (1947, doi:10.1007/BF02295996), by which two are equally often right alone."""
     right, other = (np.asarray(answers, object) == np.asarray(truth, object) for answers in (ours, theirs))
     only_ours, only_theirs = int((right & ~other).sum()), int((other & ~right).sum())
     return float(binomtest(only_ours, only_ours + only_theirs).pvalue) if only_ours + only_theirs else 1.0
@@ -97,9 +103,25 @@ def verdict(task: str, ours: dict[str, float], theirs: dict[str, float], p: floa
     """In words: who is ahead, by how much, and whether chance explains it."""
     name = MAIN[task]
     gain = (theirs[name] - ours[name]) if name == "mse" else ours[name] - theirs[name]
-    test = f"({'McNemar' if task == 'single_label' else 'paired bootstrap'} p = {max(p, 0.001):.{3 if p < 0.01 else 2}f})"
+    test = (
+        f"({'McNemar' if task == 'single_label' else 'paired bootstrap'} p = {max(p, 0.001):.{3 if p < 0.01 else 2}f})"
+    )
     if gain == 0:
         return f"level with the linear model {test}"
     how_much = f"{abs(gain):.3g} of squared error" if name == "mse" else f"{100 * abs(gain):.1f} points"
     chance = "more than chance explains" if p < 0.05 else "no more than chance explains"
     return f"{'ahead of' if gain > 0 else 'behind'} the linear model by {how_much}, {chance} {test}"
+
+
+def compare(
+    task: str, test: Answers, linear: Sequence[Any], scores: dict[str, dict], resamples: dict[str, dict]
+) -> tuple[str, dict[str, float]]:
+    """Ours, "test", against the linear model, "baseline": in words, and as `metrics.json` names it."""
+    name = MAIN[task]
+    if task == "single_label":
+        p = mcnemar(test.truth, test.predicted, linear)
+    else:
+        p = paired_bootstrap(resamples["test"][name] - resamples["baseline"][name])
+    difference = scores["test"][name] - scores["baseline"][name]
+    words = verdict(task, scores["test"], scores["baseline"], p)
+    return words, {"compare/difference": difference, "compare/p_value": p}
