@@ -30,8 +30,10 @@ class Answers(NamedTuple):
     def only(self, mask: np.ndarray) -> Answers:
         """Those of the texts where `mask (R,)` is True."""
         some = np.flatnonzero(mask)
-        lists = ([column[i] for i in some] for column in (self.texts, self.truth, self.predicted))
-        return Answers(self.split, self.rows[some], *lists, self.probabilities[some], self.before[some])
+        texts, truth, predicted = ([column[i] for i in some] for column in (self.texts, self.truth, self.predicted))
+        return Answers(
+            self.split, self.rows[some], texts, truth, predicted, self.probabilities[some], self.before[some]
+        )
 
     def numbers(self, labels: list[str]) -> np.ndarray:
         """The true classes as numbers `(R,)`."""

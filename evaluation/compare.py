@@ -78,7 +78,7 @@ def intervals(resamples: dict[str, np.ndarray]) -> dict[str, float]:
 
     Left out where all resamples agree, as where every text is right: that says nothing about the texts not seen.
     """
-    found = {}
+    found: dict[str, float] = {}
     for name, values in resamples.items():
         low, high = np.percentile(values, [2.5, 97.5])
         if values.min() < values.max():
@@ -103,9 +103,8 @@ def verdict(task: str, ours: dict[str, float], theirs: dict[str, float], p: floa
     """In words: who is ahead, by how much, and whether chance explains it."""
     name = MAIN[task]
     gain = (theirs[name] - ours[name]) if name == "mse" else ours[name] - theirs[name]
-    test = (
-        f"({'McNemar' if task == 'single_label' else 'paired bootstrap'} p = {max(p, 0.001):.{3 if p < 0.01 else 2}f})"
-    )
+    shown = f"p = {p:.{2 if p >= 0.01 else 3}f}" if p >= 0.001 else "p < 0.001"
+    test = f"({'McNemar' if task == 'single_label' else 'paired bootstrap'} {shown})"
     if gain == 0:
         return f"level with the linear model {test}"
     how_much = f"{abs(gain):.3g} of squared error" if name == "mse" else f"{100 * abs(gain):.1f} points"

@@ -11,6 +11,9 @@ from evaluation.calibration import N_BINS
 from evaluation.markup import document, figures, heat_table, paragraph, table
 from evaluation.metrics import NAMES, with_interval
 
+MOST_ROWS = 20
+WHO = {"test": "this classifier", "apart": "without near copies", "baseline": "TF-IDF + linear", "majority": "majority"}
+
 
 def page(found: dict[str, Any]) -> str:
     """The page of what `evaluation/report.py` put together (`report.json`); what was not found has no section."""
@@ -26,7 +29,7 @@ def summary(found: dict[str, Any]) -> str:
     """The scores of the three, each with its interval, and what their difference is worth."""
     scores = found["summary"]
     names = [name for name in NAMES if any(name in of for of in scores.values())]
-    rows = [[who, *(with_interval(name, of) for name in names)] for who, of in scores.items()]
+    rows = [[WHO[who], *(with_interval(name, of) for name in names)] for who, of in scores.items()]
     said = f"<p>This classifier is {escape(found['verdict'])}.</p>" if "verdict" in found else ""
     note = "<p>In brackets 95 % intervals: bootstrap over the test texts, the same resamples for all.</p>"
     return table(["", *(NAMES[name] for name in names)], rows) + said + note
@@ -120,7 +123,7 @@ def errors(found: dict[str, Any]) -> str:
 def suspects(found: dict[str, Any]) -> str:
     """Labels that may be wrong."""
     keys = ("split", "row", "text", "label", "probability", "rather", "rather_probability")
-    rows = [[row[key] for key in keys] for row in found["suspects"]]
+    rows = [[row[key] for key in keys] for row in found["suspects"][:MOST_ROWS]]
     return paragraph(
         "Texts that the classifier, which has not seen them, gives confidently to another class than their label."
     ) + table(["split", "row", "text", "label", "its probability", "rather", "its probability"], rows)

@@ -17,6 +17,7 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.alpha": 0.5,
     "grid.color": COLOURS["faint"],
     "axes.edgecolor": COLOURS["faint"],
@@ -62,7 +63,8 @@ def curves(history: Sequence[dict[str, float]], names: dict[str, str], *, y: str
     def draw(axes: Any) -> None:
         for (metric, shown), colour in zip(names.items(), ("one", "two"), strict=False):
             points = [(entry[when], entry[metric]) for entry in history if metric in entry]
-            axes.plot(*zip(*points, strict=True), "o-", color=COLOURS[colour], label=shown, markersize=4)
+            label = shown if len(names) > 1 else None
+            axes.plot(*zip(*points, strict=True), "o-", color=COLOURS[colour], label=label, markersize=4)
         axes.xaxis.get_major_locator().set_params(integer=True)
 
     return picture(f"curves-{y.replace(' ', '-')}", draw, x=when, y=y)
@@ -98,9 +100,9 @@ def lengths(parts: Sequence[dict[str, float]], *, y: str) -> str:
     """A bar for each fifth of the texts by length."""
 
     def draw(axes: Any) -> None:
-        names = [f"{part['from']}–{part['to']}" for part in parts]
+        names = [f"{part['from']}–{part['to']}" if part["from"] < part["to"] else part["to"] for part in parts]
         bars = axes.bar(range(len(parts)), [part["value"] for part in parts], color=COLOURS["one"], width=0.7)
-        axes.bar_label(bars, [f"{part['value']:.3g}" for part in parts], padding=2)
+        axes.bar_label(bars, [f"{part['value']:.2f}" for part in parts], padding=2)
         axes.set_xticks(range(len(parts)), names)
         axes.grid(axis="x", visible=False)
         axes.margins(y=0.12)
