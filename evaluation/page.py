@@ -30,9 +30,8 @@ def summary(found: dict[str, Any]) -> str:
     scores = found["summary"]
     names = [name for name in NAMES if any(name in of for of in scores.values())]
     rows = [[WHO[who], *(with_interval(name, of) for name in names)] for who, of in scores.items()]
-    said = f"<p>This classifier is {escape(found['verdict'])}.</p>" if "verdict" in found else ""
-    note = "<p>In brackets 95 % intervals: bootstrap over the test texts, the same resamples for all.</p>"
-    return table(["", *(NAMES[name] for name in names)], rows) + said + note
+    said = f"This classifier is {found['verdict']}. In brackets 95 % intervals: bootstrap over the test texts, the same"
+    return table(["", *(NAMES[name] for name in names)], rows) + paragraph(f"{said} resamples for all.")
 
 
 def training(found: dict[str, Any]) -> str:
@@ -79,15 +78,13 @@ def reliability(found: dict[str, Any]) -> str:
 def coverage(found: dict[str, Any]) -> str:
     """Accuracy by the share of texts answered, and the threshold."""
     trust = found["trust"]
-    said = ""
-    if "abstain/threshold" in trust:
-        accuracy = f", {100 * trust['abstain/accuracy']:.1f} % of them right" if "abstain/accuracy" in trust else ""
-        said = paragraph(
-            f"predict.py --abstain gives no label below a probability of {trust['abstain/threshold']:.3f}: on validation the "
-            "lowest from which 95 % of the answers are right, or errors are halved where that is more. On test "
-            f"{100 * trust['abstain/coverage']:.1f} % of the texts are answered{accuracy}."
-        )
-    return said + figures(("", pictures.coverage(found["coverage"], answered=trust.get("abstain/coverage"))))
+    accuracy = f", {100 * trust['abstain/accuracy']:.1f} % of them right" if "abstain/accuracy" in trust else ""
+    said = (
+        f"predict.py --abstain gives no label below a probability of {trust['abstain/threshold']:.3f}: the lowest on "
+        "validation from which 95 % of the answers are right, or errors are halved where that is more. On test "
+        f"{100 * trust['abstain/coverage']:.1f} % of the texts are answered{accuracy}."
+    )
+    return paragraph(said) + figures(("", pictures.coverage(found["coverage"], answered=trust["abstain/coverage"])))
 
 
 def label_sets(found: dict[str, Any]) -> str:
@@ -109,24 +106,28 @@ def lengths(found: dict[str, Any]) -> str:
 def scores(found: dict[str, Any]) -> str:
     """Predicted against true scores, and what is left."""
     points = found["scores"]
-    drawn = [(name, pictures.scatter(points, residuals=r)) for name, r in (("Scores", False), ("Residuals", True))]
-    return figures(*drawn)
+    return figures(
+        *((name, pictures.scatter(points, residuals=name == "Residuals")) for name in ("Scores", "Residuals"))
+    )
 
 
 def errors(found: dict[str, Any]) -> str:
-    """The most confident errors."""
+    """The most confident errors; the text last, since a phone shows the first columns."""
     far = "error" if found["task"] == "regression" else "probability"
-    rows = [[row[key] for key in ("row", "text", "truth", "predicted", "how_far")] for row in found["errors"]]
-    return table(["row of test", "text", "truth", "answer", far], rows)
+    rows = [[row[key] for key in ("row", "truth", "predicted", "how_far", "text")] for row in found["errors"]]
+    return table(["row of test", "truth", "answer", far, "text"], rows)
 
 
 def suspects(found: dict[str, Any]) -> str:
-    """Labels that may be wrong."""
-    keys = ("split", "row", "text", "label", "probability", "rather", "rather_probability")
-    rows = [[row[key] for key in keys] for row in found["suspects"][:MOST_ROWS]]
+    """Labels that may be wrong, with what the classifier gives them and what it would rather say."""
+    rows = []
+    for row in found["suspects"][:MOST_ROWS]:
+        given, rather = f"{row['label']} {row['probability']:.3f}", f"{row['rather']} {row['rather_probability']:.3f}"
+        rows.append([f"{row['split']} {row['row']}", given, rather, row["text"]])
     return paragraph(
-        "Texts that the classifier, which has not seen them, gives confidently to another class than their label."
-    ) + table(["split", "row", "text", "label", "its probability", "rather", "its probability"], rows)
+        "Texts of validation and test, from which the classifier has not learned, that it gives confidently to another class "
+        f"than their label (confident learning): the most suspect {len(rows)} of the {len(found['suspects'])} in report.json."
+    ) + table(["row", "label", "rather", "text"], rows)
 
 
 def settings(found: dict[str, Any]) -> str:

@@ -84,14 +84,13 @@ def reliability(name: str, bins: Sequence[tuple[int, float, float]]) -> str:
     return picture(f"reliability-{name}", draw, x="probability of the answer", y="share that is right")
 
 
-def coverage(curve: Sequence[tuple[float, float]], *, answered: float | None) -> str:
+def coverage(curve: Sequence[tuple[float, float]], *, answered: float) -> str:
     """Accuracy among the answered texts against their share; a line where the threshold lies."""
 
     def draw(axes: Any) -> None:
         axes.plot(*zip(*curve, strict=True), color=COLOURS["one"])
         axes.set_xlim(0, 1.02)
-        if answered is not None:
-            axes.axvline(answered, color=COLOURS["two"], linestyle="--", label="the threshold")
+        axes.axvline(answered, color=COLOURS["two"], linestyle="--", label="the threshold")
 
     return picture("coverage", draw, x="share of texts answered, the surest first", y="accuracy among them")
 

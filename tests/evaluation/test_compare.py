@@ -27,7 +27,7 @@ CASES = {
 def test_scores_of_sums_are_those_of_scikit_learn(task):
     truth, said = CASES[task]
     sums = sums_of(task, truth, said)
-    found = scores_of(task, sums.sum(axis=0).reshape(1, -1), len(truth))
+    found = scores_of(task, (np.ones(60) @ sums).reshape(1, -1), len(truth))
     expected = SCORES[task](truth, said)
     assert len(found) >= 2
     for name, value in found.items():
