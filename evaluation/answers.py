@@ -62,6 +62,6 @@ def answers_of(classifier: TextClassifier, table: Dataset, split: str, *, step: 
         texts=[plain(text) for text in table["text"]],
         truth=table["label"][:],
         predicted=[classifier.task.prediction(row).label for row in probabilities],
-        probabilities=probabilities.double().numpy(),
-        before=logits.double().softmax(dim=-1).numpy(),
+        probabilities=probabilities.numpy(),
+        before=logits.softmax(dim=-1).numpy(),
     )
