@@ -113,9 +113,9 @@ def scores(found: dict[str, Any]) -> str:
 
 def errors(found: dict[str, Any]) -> str:
     """The most confident errors; the text last, since a phone shows the first columns."""
-    far = "error" if found["task"] == "regression" else "probability"
+    far = "probability" if found["task"] == "single_label" else "off by"
     rows = [[row[key] for key in ("row", "truth", "predicted", "how_far", "text")] for row in found["errors"]]
-    return table(["row of test", "truth", "answer", far, "text"], rows)
+    return table(["row", "truth", "answer", far, "text"], rows)
 
 
 def suspects(found: dict[str, Any]) -> str:

@@ -49,7 +49,7 @@ def test_the_temperature_never_changes_the_answer():
     assert torch.equal(before.probabilities(logits).argmax(dim=1), after.probabilities(logits).argmax(dim=1))
 
 
-@pytest.mark.parametrize("temperature", [0.2, 1.0, 4.0])  # where about 97, 85 and 50 % are right
+@pytest.mark.parametrize("temperature", [0.2, 1.0, 4.0])  # where 96, 76 and 42 % are right
 def test_no_lower_threshold_answers_as_rightly(temperature):
     logits, targets = sample(300, temperature=temperature)
     probabilities = logits.softmax(dim=1)
