@@ -48,7 +48,7 @@ def main() -> None:
         n_texts += len(chunk)
         n_truncated += classifier.n_truncated
         n_abstained += sum(prediction.label is None for prediction in predictions)
-    if arguments.abstain:
+    if arguments.abstain and n_texts:
         least = classifier.task.abstain_below
         note(f"{n_abstained} of {n_texts} texts have no label: none was as probable as {least:.3f}")
     if n_truncated:

@@ -64,7 +64,8 @@ def curves(history: Sequence[dict[str, float]], names: dict[str, str], *, y: str
         for (metric, shown), colour in zip(names.items(), ("one", "two"), strict=False):
             points = [(entry[when], entry[metric]) for entry in history if metric in entry]
             label = shown if len(names) > 1 else None
-            axes.plot(*zip(*points, strict=True), "o-", color=COLOURS[colour], label=label, markersize=4)
+            if points:  # all may have been no numbers
+                axes.plot(*zip(*points, strict=True), "o-", color=COLOURS[colour], label=label, markersize=4)
         axes.xaxis.get_major_locator().set_params(integer=True)
 
     return picture(f"curves-{y.replace(' ', '-')}", draw, x=when, y=y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from pytorch_lightning import Callback, LightningModule, Trainer
@@ -39,5 +40,5 @@ class EpochLine(Callback):
             flush=True,
         )
         when = {"epoch": trainer.current_epoch + 1, "step": trainer.global_step, "seconds": now - self.started}
-        self.history.append({**when, **metrics})
+        self.history.append(when | {name: value for name, value in metrics.items() if math.isfinite(value)})
         self.started = now

@@ -130,7 +130,7 @@ def test_without_labelled_test_texts_the_page_says_what_is_known(task):
 @pytest.mark.parametrize("task", TASKS)
 def test_one_text_and_one_epoch_are_enough(task):
     found = report(task, n=1)
-    found["history"] = HISTORY[:1]
+    found["history"] = [{key: value for key, value in HISTORY[0].items() if key != "val/accuracy"}]  # it was no number
     assert "summary" in Page(page(found)).sections
 
 

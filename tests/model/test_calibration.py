@@ -46,6 +46,7 @@ def test_the_temperature_never_changes_the_answer():
     before = SingleLabel(labels=LABELS)
     after = before.calibrated(logits, targets)
     assert after.temperature != 1.0
+    torch.testing.assert_close(after.probabilities(logits), (logits / after.temperature).softmax(dim=1))
     assert torch.equal(before.probabilities(logits).argmax(dim=1), after.probabilities(logits).argmax(dim=1))
 
 
