@@ -24,6 +24,7 @@ def test_the_bins_are_those_of_scikit_learn():
     assert found.accuracy[some] == pytest.approx(accuracy)
     assert found.confidence[some] == pytest.approx(confidence)
     assert found.n.sum() == 500
+    assert reliability(np.array([0.0, 1 / 15, 0.94, 1.0]), np.ones(4)).n.tolist() == [2] + [0] * 12 + [0, 2]
 
 
 def test_the_calibration_error_is_the_mean_gap_by_bin():
