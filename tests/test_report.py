@@ -13,6 +13,7 @@ import torch
 from errors import UserError
 from evaluation.calibration import expected_calibration_error
 from model import load_classifier
+from predict import as_json
 from tests.evaluation.test_page import EVERYWHERE, SECTIONS, Page
 from training import train
 
@@ -111,20 +112,20 @@ def held_out(folder: Path) -> Path:
 
 
 def test_predict_abstains_on_the_command_line(run, command, tmp_path):
-    folder = run("single_label", *LEARN)
-    (tmp_path / "texts.txt").write_text("apple apple\nunseen hammer apple rusty\nrusty rusty\nnothing known\n")
-    careful = load_classifier(folder / "best.ckpt").predict(
-        (tmp_path / "texts.txt").read_text().splitlines(), abstain=True
-    )
+    checkpoint = run("single_label", *LEARN) / "best.ckpt"
+    texts = ["apple apple", "unseen hammer apple rusty", "rusty rusty", "nothing known"]
+    classifier = load_classifier(checkpoint)
+    careful = classifier.predict(texts, abstain=True)
     silent = [prediction.label is None for prediction in careful]
     assert 0 < sum(silent) < 4
-    with open(tmp_path / "texts.txt") as texts:
-        result = command("predict.py", str(folder / "best.ckpt"), "-", "--abstain", stdin=texts)
+    result = command("predict.py", str(checkpoint), "--abstain", *texts)
     assert (result.returncode, [line == "-" for line in result.stdout.splitlines()]) == (0, silent)
-    assert result.stderr.startswith(f"note: {sum(silent)} of 4 texts have no label: ")
-    with open(tmp_path / "texts.txt") as texts:
-        result = command("predict.py", str(folder / "best.ckpt"), "-", "--abstain", "--json", stdin=texts)
-    assert [json.loads(line)["label"] is None for line in result.stdout.splitlines()] == silent
+    assert result.stderr == (
+        f"note: {sum(silent)} of 4 texts have no label: none was as probable as {classifier.task.abstain_below:.3f}\n"
+    )
+    answers = [json.loads(as_json(text, p, classifier)) for text, p in zip(texts, careful, strict=True)]
+    assert [answer["label"] is None for answer in answers] == silent
+    assert [answer["set"] for answer in answers] == classifier.predict_sets(texts)
 
 
 def test_what_cannot_abstain_says_so(run, command):
