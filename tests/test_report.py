@@ -118,7 +118,7 @@ def test_predict_abstains_on_the_command_line(run, command, tmp_path):
     careful = classifier.predict(texts, abstain=True)
     silent = [prediction.label is None for prediction in careful]
     assert 0 < sum(silent) < 4
-    result = command("predict.py", str(checkpoint), "--abstain", *texts)
+    result = command("predict.py", str(checkpoint), *texts, "--abstain")
     assert (result.returncode, [line == "-" for line in result.stdout.splitlines()]) == (0, silent)
     assert result.stderr == (
         f"note: {sum(silent)} of 4 texts have no label: none was as probable as {classifier.task.abstain_below:.3f}\n"
