@@ -34,15 +34,23 @@ def main() -> None:
     if arguments.max_len and classifier.max_len < arguments.max_len:
         note(f"--max-len {arguments.max_len}: learned positions end at {classifier.max_len}, texts are cut there")
     texts: Iterator[str] = iter(arguments.texts) if arguments.texts not in ([], ["-"]) else lines_of_stdin()
-    n_texts = n_truncated = 0
+    n_texts = n_truncated = n_abstained = 0
     while chunk := list(islice(texts, CHUNK)):
-        predictions = classifier.predict([parts_of(text, classifier.n_parts) for text in chunk])
+        parts = [parts_of(text, classifier.n_parts) for text in chunk]
+        predictions = classifier.predict(parts, abstain=arguments.abstain)
         for text, prediction in zip(chunk, predictions, strict=True):
-            print(as_json(text, prediction) if arguments.json else as_line(prediction, top_k=arguments.top_k))
+            as_asked = as_json(text, prediction, classifier) if arguments.json else None
+            print(as_asked or as_line(prediction, top_k=arguments.top_k))
             if arguments.explain:
-                explain(classifier, parts_of(text, classifier.n_parts), picture=arguments.picture)
+                from evaluation.explanation import explain  # rich and the rest only where asked for
+
+                explain(classifier, parts[0], picture=arguments.picture)
         n_texts += len(chunk)
         n_truncated += classifier.n_truncated
+        n_abstained += sum(prediction.label is None for prediction in predictions)
+    if arguments.abstain and n_texts:
+        least = classifier.task.abstain_below
+        note(f"{n_abstained} of {n_texts} texts have no label: none was as probable as {least:.3f}")
     if n_truncated:
         note(f"{n_truncated} of {n_texts} texts are longer than {classifier.max_len} tokens: only so many were read")
 
@@ -59,6 +67,8 @@ def parse_arguments() -> argparse.Namespace:
     what = "show the K most probable labels of a text (default: its label)"
     parser.add_argument("--top-k", type=int, metavar="K", help=what)
     parser.add_argument("--json", action="store_true", help="one JSON object a line with every label's probability")
+    what = "answer - where the label is too uncertain (the report's threshold)"
+    parser.add_argument("--abstain", action="store_true", help=what)
     parser.add_argument(
         "--explain", action="store_true", help="show which tokens spoke for the label, and draw the attention"
     )
@@ -115,8 +125,10 @@ def parts_of(text: str, n_parts: int) -> str | list[str]:
 def as_line(prediction: Prediction, *, top_k: int | None) -> str:
     """The labels with their probabilities, separated by tabs: the `top_k` most probable, or what was decided (None).
 
-    A score is a number alone; a text without any of the labels gets "-".
+    A score is a number alone; a text without any of the labels, or with too uncertain a one, gets "-".
     """
+    if prediction.label is None:
+        return "-"
     if isinstance(prediction.label, float):
         return f"{prediction.label:.4g}"
     decided = [prediction.label] if isinstance(prediction.label, str) else prediction.label
@@ -124,23 +136,12 @@ def as_line(prediction: Prediction, *, top_k: int | None) -> str:
     return "\t".join(f"{label} {prediction.probabilities[label]:.3f}" for label in shown) or "-"
 
 
-def as_json(text: str, prediction: Prediction) -> str:
-    """The text, its label and all probabilities as one JSON object."""
-    return json.dumps({"text": text, "label": prediction.label, "probabilities": prediction.probabilities})
-
-
-def explain(classifier: TextClassifier, text: str | list[str], *, picture: Path) -> None:
-    """Print the tokens coloured by attribution and the strongest of them, and draw the attention."""
-    from rich.console import Console
-
-    from evaluation.explanation import coloured_tokens, draw_attention, strongest_tokens
-    from model.explain import attention_maps, attributions
-
-    attribution = attributions(classifier, text)
-    Console(highlight=False).print(coloured_tokens(attribution), soft_wrap=True)
-    print(strongest_tokens(attribution))
-    draw_attention(*attention_maps(classifier, text), picture)
-    print(f"attention by layer and head: {picture}")
+def as_json(text: str, prediction: Prediction, classifier: TextClassifier) -> str:
+    """The text, its label, all probabilities, and where it is known the label set, as one JSON object."""
+    answer = {"text": text, "label": prediction.label, "probabilities": prediction.probabilities}
+    if classifier.task.in_set_from is not None:
+        answer["set"] = classifier.label_set(prediction)
+    return json.dumps(answer)
 
 
 def note(sentence: str) -> None:

@@ -7,6 +7,7 @@ import logging
 import math
 import time
 from pathlib import Path
+from typing import Any, cast
 
 import torch
 from omegaconf import DictConfig, OmegaConf
@@ -15,6 +16,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from assembly import make_data, make_module
 from data.datamodule import TextDataModule
 from errors import UserError
+from evaluation.progress import EpochLine
 from evaluation.report import write_report
 from model.checkpoint import load_classifier
 from model.device import physical_cores
@@ -24,7 +26,7 @@ log = logging.getLogger("heed")
 
 
 def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
-    """Train; leave `best.ckpt`, `config.yaml` and `metrics.json` in `run_dir`; print the report.
+    """Train; leave `best.ckpt`, `config.yaml`, `metrics.json` and `report/` in `run_dir`; print the last lines.
 
     With `only=check` the data are checked and nothing is trained. `started` is the run's first moment on
     `time.perf_counter`, in seconds. Returns the best value of the monitor. Raises `UserError`, before anything is written,
@@ -60,7 +62,10 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
     )  # what is tested is the file that is left
     assert data.splits is not None
     assert keep_best.best_model_score is not None
-    write_report(classifier, data.splits, data.facts, run_dir, started=started)
+    history = next(callback.history for callback in cast(Any, trainer).callbacks if isinstance(callback, EpochLine))
+    write_report(
+        classifier, data.splits, data.facts, run_dir, started=started, history=history, monitor=str(keep_best.monitor)
+    )
     return float(keep_best.best_model_score)
 
 

@@ -9,14 +9,25 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
 from rich.text import Text
 from torch import Tensor
 
-from model.explain import Attribution
+from model.explain import Attribution, attention_maps, attributions
+from model.text_classifier import TextClassifier
 
 MOST_NAMES = 40  # tokens whose names still fit beside a heat map
 MOST_TOKENS = 80  # tokens of a long text that are drawn
 BEST = 5  # tokens named as the strongest on either side
+
+
+def explain(classifier: TextClassifier, text: str | list[str], *, picture: Path) -> None:
+    """Print the tokens coloured by attribution and the strongest of them, and draw the attention."""
+    attribution = attributions(classifier, text)
+    Console(highlight=False).print(coloured_tokens(attribution), soft_wrap=True)
+    print(strongest_tokens(attribution))
+    draw_attention(*attention_maps(classifier, text), picture)
+    print(f"attention by layer and head: {picture}")
 
 
 def coloured_tokens(attribution: Attribution) -> Text:

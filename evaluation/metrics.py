@@ -66,14 +66,30 @@ NAMES = {
     "spearman": "Spearman",
 }  # as they are printed, in this order
 SHARES = ("accuracy", "balanced_accuracy", "macro_f1", "micro_f1", "exact_match")  # printed in percent
+WITH_INTERVAL = ("accuracy", "micro_f1", "mse")
 
 
 def sentence(scores: dict[str, float]) -> str:
-    """The scores on one line; shares in percent, accuracy with its interval."""
+    """The scores on one line; shares in percent, the main score with its interval."""
     parts = []
     for name, shown in NAMES.items():
         if name in scores and not np.isnan(scores[name]):
-            parts.append(f"{shown} {100 * scores[name]:.1f} %" if name in SHARES else f"{shown} {scores[name]:.3f}")
-        if name == "accuracy" and "accuracy_low" in scores:
-            parts[-1] += f" (95 % interval {100 * scores['accuracy_low']:.1f} to {100 * scores['accuracy_high']:.1f})"
+            parts.append(f"{shown} {number(name, scores[name])}" + " %" * (name in SHARES))
+            if name in WITH_INTERVAL and f"{name}_low" in scores:
+                low, high = (number(name, scores[f"{name}_{end}"]) for end in ("low", "high"))
+                parts[-1] += f" (95 % interval {low} to {high})"
     return "  ".join(parts)
+
+
+def with_interval(name: str, scores: dict[str, float]) -> str:
+    """A score with its interval where there is one, for a table."""
+    if name not in scores:
+        return ""
+    low, high = scores.get(f"{name}_low"), scores.get(f"{name}_high")
+    interval = f" ({number(name, low)} to {number(name, high)})" if low is not None and high is not None else ""
+    return number(name, scores[name]) + " %" * (name in SHARES) + interval
+
+
+def number(name: str, value: float) -> str:
+    """A score's value, a share in percent."""
+    return f"{100 * value:.1f}" if name in SHARES else f"{value:.3f}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from pytorch_lightning import Callback, LightningModule, Trainer
@@ -10,7 +11,10 @@ from evaluation.metrics import sentence
 
 
 class EpochLine(Callback):
-    """Print loss, validation metrics and seconds once an epoch, or for a stream once a validation."""
+    """Print loss, validation metrics and seconds once an epoch, or for a stream once a validation; keep them in `history`."""
+
+    def __init__(self) -> None:
+        self.history: list[dict[str, float]] = []
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.started = time.perf_counter()
@@ -35,4 +39,6 @@ class EpochLine(Callback):
             f"{head}  {loss}(val {shown.pop('loss'):.3f})  {sentence(shown)}  {now - self.started:.1f} s",
             flush=True,
         )
+        when = {"epoch": trainer.current_epoch + 1, "step": trainer.global_step, "seconds": now - self.started}
+        self.history.append(when | {name: value for name, value in metrics.items() if math.isfinite(value)})
         self.started = now

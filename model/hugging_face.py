@@ -82,10 +82,10 @@ def encoder_tensors(classifier: TextClassifier, family: Family, *, prefix: str) 
 
 
 def head_of(classifier: TextClassifier) -> tuple[Tensor, Tensor]:
-    """The head's `weight (C, D)` and `bias (C,)`; of a score, with its scale."""
+    """The head's `weight (C, D)` and `bias (C,)`, with what comes after it: a score's scale, or the temperature."""
     head, task = classifier.network.head, classifier.task
-    spread, mean = (task.spread, task.mean) if isinstance(task, Regression) else (1.0, 0.0)
-    return head.weight.detach() * spread, head.bias.detach() * spread + mean
+    scale, shift = (task.spread, task.mean) if isinstance(task, Regression) else (1 / task.temperature, 0.0)
+    return head.weight.detach() * scale, head.bias.detach() * scale + shift
 
 
 def save_tokenizer(classifier: TextClassifier, folder: Path) -> None:

@@ -24,6 +24,7 @@ class MaskedLanguage(SingleLabel):
     """One token of V: cross-entropy, as one class of many."""
 
     name = "mlm"
+    calibrates = False
 
     def facts(self) -> dict[str, Any]:
         return {"name": self.name}  # the tokens stand in the checkpoint's tokenizer

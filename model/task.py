@@ -8,30 +8,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from model.calibration import best_thresholds, fit_abstention, fit_label_set, fit_temperature
+
 
 class Prediction(NamedTuple):
-    """The answer for a text, and every label's probability, the largest first (none for a score)."""
+    """The answer for a text (None: abstained), and every label's probability, the largest first (none for a score)."""
 
-    label: str | list[str] | float
+    label: str | list[str] | float | None
     probabilities: dict[str, float]
 
 
 class SingleLabel:
-    """One class of C: softmax and cross-entropy."""
+    """One class of C: softmax and cross-entropy. Validation teaches it the `temperature` that divides the logits, the
+    probability below which to abstain, and the one from which a class is in the label set (None: not known)."""
 
     name = "single_label"
-    calibrates = False  # whether validation teaches it something
+    calibrates = True  # whether validation teaches it something
 
-    def __init__(self, *, labels: Sequence[str]) -> None:
+    def __init__(
+        self,
+        *,
+        labels: Sequence[str],
+        temperature: float = 1.0,
+        abstain_below: float | None = None,
+        in_set_from: float | None = None,
+    ) -> None:
         self.labels = list(labels)
+        self.temperature, self.abstain_below, self.in_set_from = temperature, abstain_below, in_set_from
 
     def facts(self) -> dict[str, Any]:
         """What a checkpoint keeps: the arguments of `make_task`."""
-        return {"name": self.name, "labels": self.labels}
+        return {"name": self.name, **vars(self)}
 
     def class_weight(self, targets: Tensor) -> Tensor:
         """Weights `(C,)` by which every class counts alike: all texts / (C · texts of the class), as in scikit-learn."""
@@ -42,20 +52,23 @@ class SingleLabel:
         self, logits: Tensor, targets: Tensor, *, weight: Tensor | None = None, label_smoothing: float = 0.0
     ) -> Tensor:
         """The mean over the texts, of `logits (B, C)` and `targets (B,)` class numbers."""
-        losses = F.cross_entropy(logits, targets, weight=weight, label_smoothing=label_smoothing, reduction="none")
-        return losses.mean()
+        return F.cross_entropy(logits, targets, weight=weight, label_smoothing=label_smoothing, reduction="none").mean()
 
     def probabilities(self, logits: Tensor) -> Tensor:
         """`(B, C)` → `(B, C)`; for a score, its value."""
-        return logits.softmax(dim=-1)
+        return (logits / self.temperature).softmax(dim=-1)
 
     def outputs(self, logits: Tensor) -> Tensor:
         """What metrics compare with the targets: the logits' probabilities `(B, C)`, or scores `(B,)`."""
         return self.probabilities(logits)
 
     def calibrated(self, logits: Tensor, targets: Tensor) -> SingleLabel:
-        """The task with what validation's `logits (R, C)` and `targets` teach; here nothing."""
-        return self
+        """The task with what validation's `logits (R, C)` and `targets` teach."""
+        task = SingleLabel(labels=self.labels, temperature=fit_temperature(logits, targets))
+        probabilities = task.probabilities(logits)
+        task.abstain_below = fit_abstention(probabilities, targets)
+        task.in_set_from = fit_label_set(probabilities, targets)
+        return task
 
     def prediction(self, row: Tensor) -> Prediction:
         """The answer that `row (C,)` of `probabilities` stands for."""
@@ -71,14 +84,13 @@ class MultiLabel(SingleLabel):
     """Any number of C labels: a sigmoid and binary cross-entropy each, and a threshold each, tuned on validation."""
 
     name = "multi_label"
-    calibrates = True
 
     def __init__(self, *, labels: Sequence[str], thresholds: Sequence[float] | None = None) -> None:
         super().__init__(labels=labels)
         self.thresholds = list(thresholds or [0.5] * len(labels))
 
     def facts(self) -> dict[str, Any]:
-        return {**super().facts(), "thresholds": self.thresholds}
+        return {"name": self.name, "labels": self.labels, "thresholds": self.thresholds}
 
     def class_weight(self, targets: Tensor) -> Tensor:
         """Texts without the label for each with it, `(C,)`: how much more the latter count."""
@@ -108,13 +120,14 @@ class Regression(SingleLabel):
     """A score: the squared error, on a scale where training's scores have mean 0 and spread 1."""
 
     name = "regression"
+    calibrates = False
 
     def __init__(self, *, labels: Sequence[str], mean: float, spread: float) -> None:
         super().__init__(labels=labels)
         self.mean, self.spread = mean, spread
 
     def facts(self) -> dict[str, Any]:
-        return {**super().facts(), "mean": self.mean, "spread": self.spread}
+        return {"name": self.name, "labels": self.labels, "mean": self.mean, "spread": self.spread}
 
     def loss(
         self, logits: Tensor, targets: Tensor, *, weight: Tensor | None = None, label_smoothing: float = 0.0
@@ -138,18 +151,3 @@ TASKS = {task.name: task for task in (SingleLabel, MultiLabel, Regression)}
 def make_task(name: str, **facts: Any) -> SingleLabel:
     """The task from what a checkpoint keeps (`SingleLabel.facts`)."""
     return TASKS[name](**facts)
-
-
-def best_thresholds(probabilities: Tensor, targets: Tensor) -> list[float]:
-    """For each column of `probabilities (R, C)` the threshold whose F1 against `targets (R, C)` is best: halfway between the
-    last probability taken and the next. A label that never occurs keeps 0.5."""
-    thresholds = []
-    for column, truth in zip(probabilities.T, targets.T, strict=True):
-        values, order = column.sort(descending=True)
-        hits = truth[order].cumsum(dim=0)  # (R,) true positives when the first so many are taken
-        f1 = 2 * hits / (torch.arange(1, len(values) + 1) + truth.sum())
-        f1[:-1][values[:-1] == values[1:]] = 0.0  # equal probabilities are taken together
-        best = int(f1.argmax())
-        nearest = values[best + 1] if best + 1 < len(values) else torch.tensor(0.0)
-        thresholds.append(float((values[best] + nearest) / 2) if bool(truth.any()) else 0.5)
-    return thresholds

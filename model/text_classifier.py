@@ -73,8 +73,8 @@ class TextClassifier:
         return encode(self.tokenizer, texts, max_len=self.max_len, truncation=self.truncation)
 
     @torch.inference_mode()
-    def predict_proba(self, texts: Sequence[str | Sequence[str]], *, max_tokens: int = 8192) -> Tensor:
-        """Return probabilities `(R, C)`, rows as the texts are given, columns as `labels`; of a score, its value `(R, 1)`.
+    def logits(self, texts: Sequence[str | Sequence[str]], *, max_tokens: int = 8192) -> Tensor:
+        """Return the network's outputs `(R, C)`, rows as the texts are given, columns as `labels`.
 
         Texts of similar length share batches of at most `max_tokens` padded tokens. Raises `UserError` for a text
         that is not a string.
@@ -82,22 +82,52 @@ class TextClassifier:
         tokens = self.encode(texts)
         self.n_truncated = int((tokens.n_tokens > self.max_len).sum()) if self.truncation != "windows" else 0
         lengths, order = tokens.lengths.sort(stable=True)
-        probabilities = torch.empty(len(texts), len(self.labels))
+        logits = torch.empty(len(texts), len(self.labels))
         ends = cut_by_budget(lengths.numpy(), max_tokens=max_tokens)
         for rows in order.tensor_split(ends[:-1]) if ends else ():
             ids, mask, text = pad(tokens, rows, pad_id=self.network.architecture["pad_id"], limit=self.limit)
             bf16 = self.bf16 and (self.device == "cuda" or mask.numel() >= BF16_TOKENS)
             with torch.autocast(self.device, torch.bfloat16, enabled=bf16):
                 pieces = self.network(ids.to(self.device), mask.to(self.device)).float().cpu()  # (P, C)
-            logits = mean_over_pieces(pieces, text, len(rows))  # (B, C)
-            probabilities[rows] = self.task.probabilities(logits)
-        return probabilities
+            logits[rows] = mean_over_pieces(pieces, text, len(rows))  # (B, C)
+        return logits
 
-    def predict(self, texts: Sequence[str | Sequence[str]]) -> list[Prediction]:
-        """Return label and probabilities for each text, in the order given. Raises as `predict_proba` does."""
+    def predict_proba(self, texts: Sequence[str | Sequence[str]], *, max_tokens: int = 8192) -> Tensor:
+        """Return probabilities `(R, C)`, of a score its value `(R, 1)`; the rest as `logits` does."""
+        return self.task.probabilities(self.logits(texts, max_tokens=max_tokens))
+
+    def predict(self, texts: Sequence[str | Sequence[str]], *, abstain: bool = False) -> list[Prediction]:
+        """Return label and probabilities for each text, in the order given. Raises as `predict_proba` does.
+
+        With `abstain`, the label is None where its probability is below the threshold that validation taught
+        (`model/calibration.py`). Raises `UserError` where there is none.
+        """
         if isinstance(texts, str):
             raise UserError("predict takes a list of texts, not one string: write predict([text])")
-        return [self.task.prediction(row) for row in self.predict_proba(texts)]
+        if abstain and self.task.abstain_below is None:
+            raise UserError(f"abstain: {self._lacks('threshold')}; predict without it")
+        least = (self.task.abstain_below or 0.0) if abstain else 0.0
+        predictions = [self.task.prediction(row) for row in self.predict_proba(texts)]
+        return [p._replace(label=None) if least and max(p.probabilities.values()) < least else p for p in predictions]
+
+    def predict_sets(self, texts: Sequence[str | Sequence[str]]) -> list[list[str]]:
+        """Return for each text the labels that may be meant, the most probable first: at least 90 % of the sets hold the truth
+        where texts are like those of validation (split conformal prediction). Raises `UserError` as `predict` does.
+        """
+        if self.task.in_set_from is None:
+            raise UserError(f"predict_sets: {self._lacks('label sets')}; use predict")
+        return [self.label_set(prediction) for prediction in self.predict(texts)]
+
+    def label_set(self, prediction: Prediction) -> list[str]:
+        """The most probable label, and the others that reach the threshold of sets, which must be known."""
+        assert self.task.in_set_from is not None
+        first, *others = prediction.probabilities
+        return [first, *(label for label in others if prediction.probabilities[label] >= self.task.in_set_from)]
+
+    def _lacks(self, what: str) -> str:
+        single = self.task.name == "single_label"
+        reason = "it was trained before there were any" if single else "which task=single_label alone has"
+        return f"this classifier (task={self.task.name}) has no {what}, {reason}"
 
 
 def in_int8(network: Classifier) -> Classifier:

@@ -40,7 +40,8 @@ def weights(folder: Path) -> torch.Tensor:
 
 def test_a_run_leaves_checkpoint_configuration_and_metrics(run):
     folder = run()
-    assert {path.name for path in folder.iterdir()} == {"best.ckpt", "check.json", "config.yaml", "metrics.json"}
+    files = {"best.ckpt", "check.json", "config.yaml", "metrics.json", "report"}
+    assert {path.name for path in folder.iterdir()} == files
     metrics = json.loads((folder / "metrics.json").read_text())
     keys = {"test/accuracy", "test/macro_f1", "baseline/accuracy", "majority/accuracy", "seconds/total"}
     assert keys <= metrics.keys()
@@ -77,7 +78,9 @@ def test_a_seed_fixes_the_result(run):
 
 def test_the_checkpoint_opens_with_weights_only_and_holds_no_configuration_object(run):
     content = torch.load(run() / "best.ckpt", weights_only=True)
-    assert content["heed"]["task"] == {"name": "single_label", "labels": ["fruit", "tool"]}
+    task = content["heed"]["task"]
+    assert (task["name"], task["labels"]) == ("single_label", ["fruit", "tool"])
+    assert all(isinstance(task[key], float) for key in ("temperature", "abstain_below", "in_set_from"))
     assert "optimizer_states" not in content
 
 

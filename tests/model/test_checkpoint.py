@@ -152,7 +152,8 @@ def test_an_unknown_precision_is_refused_with_those_there_are(overfit, save):
 
 def test_the_file_holds_plain_values_only(overfit, save):
     content = torch.load(save(overfit), weights_only=True)["heed"]
-    assert content["task"] == {"name": "single_label", "labels": LABELS}
+    learned = {"temperature": 1.0, "abstain_below": None, "in_set_from": None}
+    assert content["task"] == {"name": "single_label", "labels": LABELS, **learned}
     assert content["architecture"]["d_model"] == 16
     assert json.loads(content["tokenizer"])["model"]["type"] == "WordLevel"
     assert content["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]

@@ -46,7 +46,7 @@ KINDS = {
 def classifier(task: str = "single_label", **architecture) -> TextClassifier:
     tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    facts = {"mean": 5.0, "spread": 3.0} if task == "regression" else {}
+    facts = {"mean": 5.0, "spread": 3.0} if task == "regression" else {"temperature": 1.7}
     labels = ["score"] if task == "regression" else list("abc")
     torch.manual_seed(0)
     network = build_classifier(**{**architecture, "n_classes": len(labels)})
