@@ -22,6 +22,7 @@ RANGES: dict[str, tuple[type, float, float]] = {  # key: type, smallest, largest
     "batch_tokens": (int, 1, INF),
     "patience": (int, 1, INF),
     "steps": (int, 1, INF),
+    "ema": (float, 0, 0.999999),
     "label_smoothing": (float, 0, 0.999),
     "data.split_seed": (int, 0, INF),
     "data.head": (int, 1, INF),
@@ -48,6 +49,9 @@ RANGES: dict[str, tuple[type, float, float]] = {  # key: type, smallest, largest
     "trainer.fewest_epochs": (int, 1, INF),
     "trainer.most_epochs": (int, 1, INF),
     "trainer.gradient_clip_val": (float, 0, INF),
+    "trainer.accumulate_grad_batches": (int, 1, INF),
+    "trainer.log_every_n_steps": (int, 1, INF),
+    "trainer.num_nodes": (int, 1, INF),
 }
 
 
@@ -73,6 +77,10 @@ def hydra_sentences() -> Iterator[None]:
         raise
     except (HydraException, OmegaConfBaseException) as error:
         message = str(error)
+        if "hydra/sweeper/optuna" in message:
+            raise UserError(
+                "hparams=optuna needs a package that is not installed: pip install 'heed[optuna]'"
+            ) from error
         unknown = re.search(r"Could not override '([\w./]+)'|Key '(\w+)' is not in struct", message)
         if unknown is None:
             raise UserError(message) from error
