@@ -73,13 +73,17 @@ def hydra_sentences() -> Iterator[None]:
     """Turn what Hydra and OmegaConf raise into a `UserError`, with the nearest key where one is unknown."""
     try:
         yield
+    except ValueError as error:
+        if "No trials are completed yet" not in str(error):
+            raise
+        raise UserError("hparams=optuna: no trial could be completed; the sentences above say why") from error
     except InstantiationException:  # an error inside our code or the user's own: it stays whole
         raise
     except (HydraException, OmegaConfBaseException) as error:
         message = str(error)
         if "hydra/sweeper/optuna" in message:
             raise UserError(
-                "hparams=optuna needs a package that is not installed: pip install 'heed[optuna]'"
+                "hparams=optuna needs a package that is not installed: pip install -c constraints.txt -e '.[optuna]'"
             ) from error
         unknown = re.search(r"Could not override '([\w./]+)'|Key '(\w+)' is not in struct", message)
         if unknown is None:

@@ -23,11 +23,11 @@ def is_first_process() -> bool:
 
 
 @contextmanager
-def exit_on_user_error(*, empty_folder: Path | None = None, exit_code: int | None = 2) -> Iterator[None]:
+def exit_on_user_error(*, empty_folder: Path | None = None, go_on: bool = False) -> Iterator[None]:
     """Turn a `UserError`, also one that a library wrapped, into one line on stderr and exit code 2.
 
-    `empty_folder` and the two above it are removed on the way out where they hold nothing. Without an `exit_code` the
-    `UserError` goes on, to whom another run may follow.
+    `empty_folder` and the two above it are removed on the way out where they hold nothing. With `go_on` nothing exits: one
+    trial of a search could not work, and others follow.
     """
     try:
         yield
@@ -43,9 +43,8 @@ def exit_on_user_error(*, empty_folder: Path | None = None, exit_code: int | Non
                     folder.rmdir()
         if is_first_process():  # of several that train together, each has found the same mistake
             print(f"error: {' '.join(str(cause).split())}", file=sys.stderr)
-        if exit_code is None:
-            raise cause from None
-        sys.exit(exit_code)
+        if not go_on:
+            sys.exit(2)
 
 
 @contextmanager

@@ -43,7 +43,8 @@ def learning_curve(config: DictConfig, data: TextDataModule, run_dir: Path) -> f
     assert data.splits is not None
     if data.task == "mlm" or data.stream is not None:
         raise UserError("only=learning_curve needs labels and all texts: leave task=mlm and data.streaming=true out")
-    test = data.splits["test"].filter(lambda row: row["label"] is not None, keep_in_memory=True)
+    test = data.splits["test"]
+    test = test.select([row for row, label in enumerate(test["label"]) if label is not None])
     if not len(test):
         raise UserError("only=learning_curve: no test text has a label; leave data.test out and it is cut from train")
     name = choose_monitor(config, data).removeprefix("val/")

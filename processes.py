@@ -13,6 +13,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, ListConfig
 from pytorch_lightning import Callback, LightningModule, Trainer
+from pytorch_lightning.strategies import ModelParallelStrategy
+from torch.distributed.fsdp import fully_shard
 
 from errors import UserError, is_first_process
 from model.device import physical_cores
@@ -96,3 +98,18 @@ def first_process_first() -> Iterator[None]:
         if is_first_process():
             dist.barrier()
         dist.destroy_process_group()  # Lightning makes its own, for GPUs where there are some
+
+
+def shard_if_asked(trainer: Trainer, module: LightningModule) -> None:
+    """With trainer=fsdp, leave each process its part of every block's weights and of the rest, once the processes are there.
+
+    The parts are spread over the processes of a machine, and all machines hold the same.
+    """
+    if not isinstance(trainer.strategy, ModelParallelStrategy):
+        return
+
+    def configure_model() -> None:
+        for part in (*module.classifier.encoder.blocks, module.classifier):
+            fully_shard(part, mesh=module.device_mesh)
+
+    module.configure_model = configure_model  # type: ignore[method-assign]

@@ -5,6 +5,7 @@ compose → data → network → Lightning module → trainer → test → repor
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -22,17 +23,22 @@ STARTED = time.perf_counter()
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")
-def main(config: DictConfig) -> float:
-    """Run one configuration; return the best value of its monitor, its negative where less is better, for sweepers."""
+def main(config: DictConfig) -> float | None:
+    """Run one configuration; return the best value of its monitor, its negative where less is better, for sweepers.
+
+    None where there is no value, as in a trial of a search that cannot work.
+    """
     run_dir = Path(HydraConfig.get().runtime.output_dir)
     if run_dir.is_relative_to(Path.cwd()):
         run_dir = run_dir.relative_to(Path.cwd())  # shorter to read and to paste
     searching = "OptunaSweeper" in HydraConfig.get().sweeper._target_ and HydraConfig.get().mode == RunMode.MULTIRUN
-    with exit_on_user_error(empty_folder=run_dir, exit_code=None if searching else 2):
+    with exit_on_user_error(empty_folder=run_dir, go_on=searching):
         check_ranges(config)
         from training import train  # not above: torch and Lightning take seconds to import, and --help needs neither
 
-        return train(config, run_dir, started=STARTED)
+        best = train(config, run_dir, started=STARTED)
+        return None if math.isnan(best) else best
+    return None
 
 
 if __name__ == "__main__":

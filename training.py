@@ -18,7 +18,7 @@ from evaluation.report import write_report
 from find_lr import find_lr
 from learning_curve import learning_curve
 from model.checkpoint import load_classifier
-from processes import first_process_first, n_processes, several_processes, share_cores
+from processes import first_process_first, n_processes, several_processes, shard_if_asked, share_cores
 from trainer import device_of, make_keep_best, make_trainer
 
 log = logging.getLogger("heed")
@@ -53,6 +53,7 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
     )
     if config.trainer.compile:
         module.classifier.compile(dynamic=True)  # in place: the weights keep their names
+    shard_if_asked(trainer, module)
     with several_processes():
         trainer.fit(module, data)
     if not is_first_process():
