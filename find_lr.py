@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from omegaconf import DictConfig
 from pytorch_lightning import Callback, LightningModule, Trainer
 from torch.nn import Module
@@ -47,10 +46,10 @@ class RangeTest(Callback):
         )
 
 
-def find_lr(config: DictConfig, data: TextDataModule, run_dir: Path) -> float:
+def find_lr(config: DictConfig, data: TextDataModule, run_dir: Path) -> None:
     """Train for at most `STEPS` steps while the rate rises; print the override, write `find_lr.json` and `find_lr.svg`.
 
-    Returns NaN, for nothing is left that could be compared. Raises `UserError` where too few steps came before the loss rose.
+    Raises `UserError` where too few steps came before the loss rose.
     """
     module = make_module(config, data)
     make_optimizer = module.make_optimizer
@@ -81,7 +80,6 @@ def find_lr(config: DictConfig, data: TextDataModule, run_dir: Path) -> float:
     draw(test.rates, test.losses, best, run_dir / "find_lr.svg")
     log.info("curve       %s", run_dir / "find_lr.svg")
     log.info("suggested   optimizer.lr=%.2g", best)
-    return math.nan
 
 
 def smoothed(losses: list[float]) -> np.ndarray:
@@ -105,6 +103,8 @@ def suggested(rates: list[float], losses: list[float]) -> float:
 
 def draw(rates: list[float], losses: list[float], best: float, path: Path) -> None:
     """Draw the loss over the rate, and where the suggestion lies."""
+    from matplotlib.figure import Figure  # not above: a run without this needs no matplotlib
+
     figure = Figure(figsize=(6, 4), layout="constrained")
     axis = figure.subplots()
     axis.plot(rates, losses, color="0.8", label="loss of a step")

@@ -11,11 +11,10 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from datasets import Dataset
-from matplotlib.figure import Figure
 from omegaconf import DictConfig
 
 from assembly import make_module
@@ -34,10 +33,10 @@ BEFORE = 2  # the part whose score the last one's is compared with: 40 %
 DRAWS = 200  # of the test texts, for what chance does to the difference
 
 
-def learning_curve(config: DictConfig, data: TextDataModule, run_dir: Path) -> float:
+def learning_curve(config: DictConfig, data: TextDataModule, run_dir: Path) -> None:
     """Train on each part, validate and test on the same texts; print a table and what it means, draw it, write it.
 
-    Leaves `learning_curve.json` and `learning_curve.svg` in `run_dir` and no checkpoint; returns NaN. Raises `UserError` for
+    Leaves `learning_curve.json` and `learning_curve.svg` in `run_dir` and no checkpoint. Raises `UserError` for
     what has no labelled test texts.
     """
     assert data.splits is not None
@@ -78,7 +77,6 @@ def learning_curve(config: DictConfig, data: TextDataModule, run_dir: Path) -> f
     (run_dir / "learning_curve.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     draw(points, name, run_dir / "learning_curve.svg")
     log.info("files       %s/", run_dir)
-    return math.nan
 
 
 def nested(labels: Any, task: str, *, seed: int) -> list[np.ndarray]:
@@ -98,6 +96,7 @@ def answers(config: DictConfig, data: TextDataModule, rows: np.ndarray, test: Da
             keep_best, module = make_keep_best(config, data, Path(folder)), make_module(config, data)
             d_model = module.classifier.architecture["d_model"]
             trainer = make_trainer(config, data, keep_best, d_model=d_model, on_start=lambda: None)
+            trainer = cast(Any, trainer)
             trainer.callbacks = [c for c in trainer.callbacks if not isinstance(c, EpochLine)]
             trainer.fit(module, data)
             classifier = load_classifier(keep_best.best_model_path, device=device_of(config.trainer.accelerator))
@@ -135,6 +134,8 @@ def shown(name: str, score: float) -> str:
 
 def draw(points: list[dict[str, Any]], name: str, path: Path) -> None:
     """Draw both curves over the number of texts."""
+    from matplotlib.figure import Figure  # not above: a run without this needs no matplotlib
+
     figure = Figure(figsize=(6, 4), layout="constrained")
     axis = figure.subplots()
     texts = [point["texts"] for point in points]

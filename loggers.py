@@ -36,7 +36,9 @@ def make_loggers(config: DictConfig, run_dir: Path) -> list[Logger]:
     if "_target_" in config.logger:
         package = PACKAGES.get(config.logger._target_.rpartition(".")[2])
         if package is not None and importlib.util.find_spec(package) is None:
-            raise UserError(f"logger={package} needs a package that is not installed: pip install -c constraints.txt -e '.[{package}]'")
+            raise UserError(
+                f"logger={package} needs a package that is not installed: pip install -c constraints.txt -e '.[{package}]'"
+            )
         os.environ.setdefault("WANDB_SILENT", "true")  # no advertisements
         for name in ("mlflow", "alembic"):
             logging.getLogger(name).setLevel(logging.ERROR)

@@ -18,6 +18,7 @@ from torch.distributed.fsdp import fully_shard
 
 from errors import UserError, is_first_process
 from model.device import physical_cores
+from model.lightning_module import LightningClassifier
 
 OF_LIGHTNING = ("LOCAL_RANK", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")  # what its launcher sets
 
@@ -35,7 +36,9 @@ def local_processes(config: DictConfig) -> int:
     elif str(devices) in ("auto", "-1"):
         count = max(1, torch.cuda.device_count()) if config.trainer.accelerator in ("auto", "gpu", "cuda") else 1
     else:
-        count = int(devices)
+        count = devices if isinstance(devices, int) else 0
+    if count < 1:
+        raise UserError(f"trainer.devices={devices} does not work: give a whole number of at least 1, auto, or a list")
     if count * config.trainer.num_nodes > 1 and config.trainer.get("strategy") is None:
         raise UserError(f"trainer.devices={devices} are several processes: add trainer=ddp")
     if config.trainer.accelerator in ("gpu", "cuda") and count > torch.cuda.device_count():
@@ -100,16 +103,15 @@ def first_process_first() -> Iterator[None]:
         dist.destroy_process_group()  # Lightning makes its own, for GPUs where there are some
 
 
-def shard_if_asked(trainer: Trainer, module: LightningModule) -> None:
+def shard_if_asked(trainer: Trainer, module: LightningClassifier) -> None:
     """With trainer=fsdp, leave each process its part of every block's weights and of the rest, once the processes are there.
 
     The parts are spread over the processes of a machine, and all machines hold the same.
     """
-    if not isinstance(trainer.strategy, ModelParallelStrategy):
-        return
 
     def configure_model() -> None:
         for part in (*module.classifier.encoder.blocks, module.classifier):
             fully_shard(part, mesh=module.device_mesh)
 
-    module.configure_model = configure_model  # type: ignore[method-assign]
+    if isinstance(trainer.strategy, ModelParallelStrategy):
+        module.__dict__["configure_model"] = configure_model  # Lightning calls it

@@ -123,6 +123,8 @@ def chosen_callbacks(config: DictConfig, keep_best: ModelCheckpoint) -> list[Cal
     if config.patience is not None:
         callbacks.append(EarlyStopping(str(keep_best.monitor), mode=keep_best.mode, patience=config.patience))
     if config.ema is not None:
+        if "ModelParallel" in str(config.trainer.strategy):
+            raise UserError(f"ema={config.ema} averages whole weights, and trainer=fsdp has parts: take trainer=ddp")
         callbacks.append(AveragedWeights(config.ema))
     if n_processes(config) > 1:
         callbacks.append(OwnNoise())
@@ -135,6 +137,8 @@ def settings_of(config: DictConfig, data: TextDataModule, *, d_model: int) -> di
     precision = choose_precision(config.trainer.precision, device, d_model=d_model)
     data.recur = recurs(device, precision)
     data.world, data.window = n_processes(config), config.trainer.accumulate_grad_batches
+    if len(data.encoded["validation"]) < data.world:
+        raise UserError(f"validation has fewer texts than there are processes ({data.world}): give more texts")
     settings = {**config.trainer, **duration(config, data), "precision": precision, "use_distributed_sampler": False}
     settings["strategy"] = instantiate(config.trainer.strategy) or "auto"
     for name in ("fewest_epochs", "most_epochs"):

@@ -43,8 +43,9 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
         log.info("check       %s", run_dir / "check.json")
         return math.nan
     if config.only is not None:
+        OTHERS[config.only](config, data, run_dir)
         write_settings(config, data, run_dir)
-        return OTHERS[config.only](config, data, run_dir)
+        return math.nan
     module = make_module(config, data)
     keep_best = make_keep_best(config, data, run_dir)
     d_model = module.classifier.architecture["d_model"]

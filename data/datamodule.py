@@ -114,9 +114,9 @@ class TextDataModule(LightningDataModule):
             recur=self.recur,
             rows=rows,
         )
-        if shuffle:
-            encoded, sampler = dealt(encoded, sampler, rank=rank, world=self.world, window=self.window)
-        return DataLoader(encoded, sampler=sampler, batch_size=None, pin_memory=torch.cuda.is_available())
+        world, window = (self.world, self.window) if shuffle else (1, 1)
+        texts, batches = dealt(encoded, sampler, rank=rank, world=world, window=window)
+        return DataLoader(texts, sampler=batches, batch_size=None, pin_memory=torch.cuda.is_available())
 
     def train_dataloader(self) -> DataLoader:
         if self.stream is None:

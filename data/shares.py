@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
-from data.batching import EncodedTexts, LengthBatchSampler, balanced_rows
+from data.batching import Batch, EncodedTexts, LengthBatchSampler, balanced_rows
 
 
 class Part(NamedTuple):
@@ -22,6 +22,12 @@ class Part(NamedTuple):
 
     rows: np.ndarray  # (B,)
     share: float  # by which the mean of their losses is to be multiplied
+
+
+class SharedBatch(Batch):
+    """A batch and what its loss counts."""
+
+    share: Tensor  # ()
 
 
 class SharedBatches(Sampler):
@@ -62,8 +68,8 @@ class SharedTexts(Dataset):
     def __len__(self) -> int:
         return len(self.texts)
 
-    def __getitem__(self, part: Part) -> dict[str, Tensor]:
-        return {**self.texts[part.rows], "share": torch.tensor(part.share, dtype=torch.float32)}  # type: ignore[dict-item]
+    def __getitem__(self, part: Part) -> SharedBatch:
+        return {**self.texts[part.rows], "share": torch.tensor(part.share, dtype=torch.float32)}
 
 
 def own_rows(lengths: Tensor, *, rank: int, world: int) -> np.ndarray | None:

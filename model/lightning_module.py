@@ -118,14 +118,13 @@ class LightningClassifier(LightningModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        logs = (self.trainer.global_step + 1) % self.trainer.log_every_n_steps == 0
+        every = getattr(self.trainer, "log_every_n_steps", 0)
+        logs = bool(every) and (self.trainer.global_step + 1) % every == 0
         if gradient_clip_val or logs:  # Lightning's own clipping refuses a fused optimizer in mixed precision
             norm = clip_grad_norm_(self.parameters(), gradient_clip_val or math.inf)
         if logs:
             rate = max(group["lr"] for group in optimizer.param_groups)
-            self.log_dict(
-                {"train/grad_norm": norm, "train/lr": rate}
-            )  # the norm is fetched only now, every so many steps
+            self.log_dict({"train/grad_norm": norm, "train/lr": rate})  # only now is the norm waited for
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Say what predicts by itself; keep averaged weights in a file of weights alone, of which callbacks never hear."""
