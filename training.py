@@ -22,7 +22,11 @@ from processes import first_process_first, n_processes, several_processes, shard
 from trainer import device_of, make_keep_best, make_trainer
 
 log = logging.getLogger("heed")
-OTHERS = {"find_lr": find_lr, "learning_curve": learning_curve}  # what `only` can ask for beside a look at the data
+ONLY = {  # what can be asked for instead of a run; the data are checked before each
+    "check": lambda config, data, run_dir: log.info("check       %s", run_dir / "check.json"),
+    "find_lr": find_lr,
+    "learning_curve": learning_curve,
+}
 
 
 def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
@@ -38,12 +42,8 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
     share_cores(config)
     with first_process_first():
         data = make_data(config)
-    if config.only == "check":
-        write_settings(config, data, run_dir)
-        log.info("check       %s", run_dir / "check.json")
-        return math.nan
     if config.only is not None:
-        OTHERS[config.only](config, data, run_dir)
+        ONLY[config.only](config, data, run_dir)
         write_settings(config, data, run_dir)
         return math.nan
     module = make_module(config, data)
@@ -76,10 +76,10 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
 
 
 def check_only(config: DictConfig) -> None:
-    """Raise `UserError` for an `only` that is unknown, or that several processes or a run without labels cannot do."""
-    if config.only not in (None, "check", *OTHERS):
-        raise UserError(f"only={config.only} is unknown: choose null, check, {', '.join(OTHERS)}")
-    if config.only in OTHERS and n_processes(config) > 1:
+    """Raise `UserError` for an `only` that is unknown, or that several processes cannot do."""
+    if config.only not in (None, *ONLY):
+        raise UserError(f"only={config.only} is unknown: choose null, {', '.join(ONLY)}")
+    if config.only not in (None, "check") and n_processes(config) > 1:
         raise UserError(f"only={config.only} takes one process: leave trainer=ddp and trainer.devices out")
 
 
