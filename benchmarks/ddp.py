@@ -54,7 +54,7 @@ def train_once(world: int, core: int, path: Path) -> None:
     quiet()
     settings = settings_of(config, data, d_model=config.model.d_model)
     settings |= {"max_steps": STEPS, "max_epochs": -1, "limit_val_batches": 0, "logger": False}
-    shown = {"enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
+    shown: dict[str, Any] = {"enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
     with several_processes():
         Trainer(**settings, **shown, callbacks=[meter]).fit(module, data)
     path.write_text(json.dumps([meter.tokens, meter.seconds]))
