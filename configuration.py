@@ -22,6 +22,7 @@ RANGES: dict[str, tuple[type, float, float]] = {  # key: type, smallest, largest
     "batch_tokens": (int, 1, INF),
     "patience": (int, 1, INF),
     "steps": (int, 1, INF),
+    "ema": (float, 0, 0.999999),
     "label_smoothing": (float, 0, 0.999),
     "data.split_seed": (int, 0, INF),
     "data.head": (int, 1, INF),
@@ -48,6 +49,9 @@ RANGES: dict[str, tuple[type, float, float]] = {  # key: type, smallest, largest
     "trainer.fewest_epochs": (int, 1, INF),
     "trainer.most_epochs": (int, 1, INF),
     "trainer.gradient_clip_val": (float, 0, INF),
+    "trainer.accumulate_grad_batches": (int, 1, INF),
+    "trainer.log_every_n_steps": (int, 1, INF),
+    "trainer.num_nodes": (int, 1, INF),
 }
 
 
@@ -69,10 +73,18 @@ def hydra_sentences() -> Iterator[None]:
     """Turn what Hydra and OmegaConf raise into a `UserError`, with the nearest key where one is unknown."""
     try:
         yield
+    except ValueError as error:
+        if "No trials are completed yet" not in str(error):
+            raise
+        raise UserError("hparams=optuna: no trial could be completed; the sentences above say why") from error
     except InstantiationException:  # an error inside our code or the user's own: it stays whole
         raise
     except (HydraException, OmegaConfBaseException) as error:
         message = str(error)
+        if "hydra/sweeper/optuna" in message:
+            raise UserError(
+                "hparams=optuna needs a package that is not installed: pip install -c constraints.txt -e '.[optuna]'"
+            ) from error
         unknown = re.search(r"Could not override '([\w./]+)'|Key '(\w+)' is not in struct", message)
         if unknown is None:
             raise UserError(message) from error

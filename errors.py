@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,11 +14,20 @@ class UserError(ValueError):
     """Something the user gave cannot work; the message names it, what was found, and what to do."""
 
 
+def is_first_process() -> bool:
+    """Whether this is the one of several processes that speaks and writes, as torchrun, Slurm or Lightning number them."""
+    ranks = [os.environ.get(name) for name in ("RANK", "SLURM_PROCID")]  # over all machines
+    known = [rank for rank in ranks if rank is not None]
+    here = [os.environ.get(name, "0") for name in ("NODE_RANK", "LOCAL_RANK")]
+    return int(known[0]) == 0 if known else all(int(rank) == 0 for rank in here)
+
+
 @contextmanager
-def exit_on_user_error(*, empty_folder: Path | None = None) -> Iterator[None]:
+def exit_on_user_error(*, empty_folder: Path | None = None, go_on: bool = False) -> Iterator[None]:
     """Turn a `UserError`, also one that a library wrapped, into one line on stderr and exit code 2.
 
-    `empty_folder` and the two above it are removed on the way out where they hold nothing.
+    `empty_folder` and the two above it are removed on the way out where they hold nothing. With `go_on` nothing exits: one
+    trial of a search could not work, and others follow.
     """
     try:
         yield
@@ -31,8 +41,10 @@ def exit_on_user_error(*, empty_folder: Path | None = None) -> Iterator[None]:
             if empty_folder is not None:
                 for folder in (empty_folder, *empty_folder.parents[:2]):
                     folder.rmdir()
-        print(f"error: {' '.join(str(cause).split())}", file=sys.stderr)
-        sys.exit(2)
+        if is_first_process():  # of several that train together, each has found the same mistake
+            print(f"error: {' '.join(str(cause).split())}", file=sys.stderr)
+        if not go_on:
+            sys.exit(2)
 
 
 @contextmanager

@@ -5,34 +5,46 @@ compose → data → network → Lightning module → trainer → test → repor
 
 from __future__ import annotations
 
+import math
 import os
+import sys
 import time
 from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from configuration import check_ranges, hydra_sentences
-from errors import exit_on_user_error
+from errors import exit_on_user_error, is_first_process
 
 STARTED = time.perf_counter()
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")
-def main(config: DictConfig) -> float:
-    """Run one configuration; return the best value of its monitor, for sweepers."""
+def main(config: DictConfig) -> float | None:
+    """Run one configuration; return the best value of its monitor, its negative where less is better, for sweepers.
+
+    None where there is no value, as in a trial of a search that cannot work.
+    """
     run_dir = Path(HydraConfig.get().runtime.output_dir)
     if run_dir.is_relative_to(Path.cwd()):
         run_dir = run_dir.relative_to(Path.cwd())  # shorter to read and to paste
-    with exit_on_user_error(empty_folder=run_dir):
+    searching = "OptunaSweeper" in HydraConfig.get().sweeper._target_ and HydraConfig.get().mode == RunMode.MULTIRUN
+    with exit_on_user_error(empty_folder=run_dir, go_on=searching):
         check_ranges(config)
         from training import train  # not above: torch and Lightning take seconds to import, and --help needs neither
 
-        return train(config, run_dir, started=STARTED)
+        best = train(config, run_dir, started=STARTED)
+        return None if math.isnan(best) else best
+    return None
 
 
 if __name__ == "__main__":
     os.environ["HYDRA_FULL_ERROR"] = "1"  # a user's mistake becomes a sentence here, any other error stays whole
+    if not is_first_process():  # one of several that train together is silent, and has no folder of its own
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        sys.argv.append("hydra.run.dir=.")
     with exit_on_user_error(), hydra_sentences():
         main()

@@ -11,15 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from hydra.utils import instantiate
 from omegaconf import DictConfig
-from pytorch_lightning import Trainer
+from pytorch_lightning import Callback, Trainer
 from pytorch_lightning.callbacks import EarlyStopping, LambdaCallback, ModelCheckpoint, RichProgressBar
 
+from averaging import AveragedWeights
 from data.datamodule import TextDataModule
 from errors import UserError
 from evaluation.progress import EpochLine
+from loggers import make_loggers
 from model.device import choose_precision, recurs
 from model.lightning_module import LOWER_IS_BETTER, monitors
+from processes import OwnNoise, n_processes
 
 log = logging.getLogger("heed")
 UNEVEN = 3  # largest class over smallest from which macro-F1 chooses the epoch
@@ -68,7 +72,8 @@ def duration(config: DictConfig, data: TextDataModule) -> dict[str, Any]:
         return {"max_epochs": config.trainer.max_epochs}
     if steps != -1:
         return {"max_epochs": -1}
-    enough = math.ceil(config.steps / len(data.train_dataloader()))
+    batches = config.steps * config.trainer.accumulate_grad_batches
+    enough = math.ceil(batches / len(data.train_dataloader()))
     return {"max_epochs": min(config.trainer.most_epochs, max(config.trainer.fewest_epochs, enough))}
 
 
@@ -81,14 +86,11 @@ def make_trainer(
     on_start: Callable[[], None],
 ) -> Trainer:
     """Lightning's trainer, quiet: one line an epoch, a progress bar on a terminal only."""
-    logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)  # no advertisements
-    warnings.filterwarnings("ignore", message=".*does not have many workers.*")  # batches are ready in memory
-    warnings.filterwarnings("ignore", message=".*exists and is not empty.*")  # Hydra made the folder
-    warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning calls what torch renamed
+    quiet()
     on_terminal = sys.stdout.isatty()
     callbacks = [
         keep_best,
-        EarlyStopping(choose_monitor(config, data), mode=keep_best.mode, patience=config.patience),
+        *chosen_callbacks(config, keep_best),
         EpochLine(),
         LambdaCallback(on_train_start=lambda *_: on_start()),
         *([RichProgressBar(leave=False)] if on_terminal else []),
@@ -97,11 +99,36 @@ def make_trainer(
         **settings_of(config, data, d_model=d_model),
         callbacks=callbacks,
         default_root_dir=keep_best.dirpath,
-        logger=False,
+        logger=make_loggers(config, Path(keep_best.dirpath or ".")),
         enable_progress_bar=on_terminal,
         enable_model_summary=False,
         num_sanity_val_steps=0,
     )
+
+
+def quiet() -> None:
+    """Let Lightning speak of errors alone."""
+    for name in ("pytorch_lightning", "lightning_fabric"):
+        logging.getLogger(name).setLevel(logging.ERROR)  # no advertisements
+    warnings.filterwarnings("ignore", message=".*smaller than the logging interval.*")  # epochs may be short
+    warnings.filterwarnings("ignore", message=".*`broadcast_buffers` is deprecated.*")  # older torch knows no other
+    warnings.filterwarnings("ignore", message=".*does not have many workers.*")  # batches are ready in memory
+    warnings.filterwarnings("ignore", message=".*exists and is not empty.*")  # Hydra made the folder
+    warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning calls what torch renamed
+
+
+def chosen_callbacks(config: DictConfig, keep_best: ModelCheckpoint) -> list[Callback]:
+    """What `patience`, `ema` and several processes ask for."""
+    callbacks: list[Callback] = []
+    if config.patience is not None:
+        callbacks.append(EarlyStopping(str(keep_best.monitor), mode=keep_best.mode, patience=config.patience))
+    if config.ema is not None:
+        if "ModelParallel" in str(config.trainer.strategy):
+            raise UserError(f"ema={config.ema} averages whole weights, and trainer=fsdp has parts: take trainer=ddp")
+        callbacks.append(AveragedWeights(config.ema))
+    if n_processes(config) > 1:
+        callbacks.append(OwnNoise())
+    return callbacks
 
 
 def settings_of(config: DictConfig, data: TextDataModule, *, d_model: int) -> dict[str, Any]:
@@ -109,11 +136,16 @@ def settings_of(config: DictConfig, data: TextDataModule, *, d_model: int) -> di
     device = device_of(config.trainer.accelerator)
     precision = choose_precision(config.trainer.precision, device, d_model=d_model)
     data.recur = recurs(device, precision)
-    settings = {**config.trainer, **duration(config, data), "precision": precision}
+    data.world, data.window = n_processes(config), config.trainer.accumulate_grad_batches
+    if len(data.encoded["validation"]) < data.world:
+        raise UserError(f"validation has fewer texts than there are processes ({data.world}): give more texts")
+    settings = {**config.trainer, **duration(config, data), "precision": precision, "use_distributed_sampler": False}
+    settings["strategy"] = instantiate(config.trainer.strategy) or "auto"
     for name in ("fewest_epochs", "most_epochs"):
         settings.pop(name)  # `duration` has read them
     compiled = ", compiled" if settings.pop("compile") else ""
-    log.info("device      %s, %d threads, %s%s", device, torch.get_num_threads(), settings["precision"], compiled)
+    several = f", {data.world} processes" if data.world > 1 else ""
+    log.info("device      %s, %d threads, %s%s%s", device, torch.get_num_threads(), precision, compiled, several)
     return settings
 
 

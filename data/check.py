@@ -11,6 +11,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
+
+from data.batching import EncodedTexts
 
 ALIKE = 0.85  # difflib's ratio from which two labels look like one
 RARE = 0.1  # and the rarer has at most this share of the other's texts
@@ -108,3 +111,13 @@ def _labels(facts: dict[str, Any]) -> Iterator[str]:
         yield f"{n:,} of test have none: predicted, not scored"
     if n := sum(facts["empty"].values()):
         yield f"{n:,} texts are empty"
+
+
+def token_facts(encoded: dict[str, EncodedTexts], *, max_len: int, unknown: int) -> dict[str, Any]:
+    """Lengths of the texts in tokens, the share that is cut, and the share of unknown tokens in each split."""
+    n_tokens = torch.cat([part.tokens.n_tokens for part in encoded.values()]).numpy()
+    return {
+        "lengths": {f"{p} %": int(np.ceil(np.percentile(n_tokens, p))) for p in (50, 90, 99, 100)},
+        "truncated": float((n_tokens > max_len).mean()),
+        "unknown": {name: float((part.tokens.ids == unknown).float().mean()) for name, part in encoded.items()},
+    }

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,10 +16,11 @@ from pytorch_lightning import LightningDataModule
 from tokenizers import Tokenizer
 from torch.utils.data import DataLoader
 
-from data.batching import EncodedTexts, LengthBatchSampler, balanced_rows, check_sampler
-from data.check import text_lines, token_lines
+from data.batching import EncodedTexts, LengthBatchSampler, check_sampler
+from data.check import text_lines, token_facts, token_lines
 from data.labels import targets
 from data.prepare import Prepared
+from data.shares import chosen_rows, dealt, own_rows
 from data.streaming import StreamedTexts
 from data.tokens import encoded_on_disk
 from encoding import PAD, SEP, UNK, encode, plain, special_id
@@ -56,6 +56,8 @@ class TextDataModule(LightningDataModule):
         self.max_len, self.truncation, self.batch_tokens = max_len, truncation, batch_tokens
         self.sampler, self.seed, self.cache_dir = sampler, seed, cache_dir
         self.recur = False  # whether batches are padded to lengths that recur: set by who knows the precision
+        self.world, self.window = 1, 1  # processes that share a batch, batches that make a step: set by who knows
+        self.train_rows: np.ndarray | None = None  # of the training texts, to train on these alone
         self.splits: DatasetDict | None = None
 
     def setup(self, stage: str | None = None) -> None:
@@ -99,16 +101,22 @@ class TextDataModule(LightningDataModule):
 
     def _loader(self, name: str, *, shuffle: bool) -> DataLoader:
         encoded = self._texts(name)
-        rows = balanced_rows(encoded.labels, seed=self.seed) if shuffle and self.sampler == "balanced" else None
+        rank = self.trainer.global_rank if self.trainer is not None else 0
+        if shuffle:
+            rows = chosen_rows(encoded.labels, self.train_rows, sampler=self.sampler, seed=self.seed)
+        else:
+            rows = own_rows(encoded.tokens.lengths, rank=rank, world=self.world)
         sampler = LengthBatchSampler(
             encoded.tokens.lengths,
-            max_tokens=self.batch_tokens,
+            max_tokens=self.batch_tokens * (self.world if shuffle else 1),
             seed=self.seed,
             shuffle=shuffle,
             recur=self.recur,
             rows=rows,
         )
-        return DataLoader(encoded, sampler=sampler, batch_size=None, pin_memory=torch.cuda.is_available())
+        world, window = (self.world, self.window) if shuffle else (1, 1)
+        texts, batches = dealt(encoded, sampler, rank=rank, world=world, window=window)
+        return DataLoader(texts, sampler=batches, batch_size=None, pin_memory=torch.cuda.is_available())
 
     def train_dataloader(self) -> DataLoader:
         if self.stream is None:
@@ -118,9 +126,10 @@ class TextDataModule(LightningDataModule):
             stream=self.stream,
             encode=partial(encode, self.tokenizer, max_len=self.max_len, truncation=self.truncation),
             targets=partial(targets, labels=self.labels, task=self.task),
-            max_tokens=self.batch_tokens,
+            max_tokens=self.batch_tokens * self.world,
             seed=self.seed,
             recur=self.recur,
+            deal=partial(dealt, rank=self.trainer.global_rank if self.trainer else 0, world=self.world, window=1),
         )
         return DataLoader(texts, batch_size=None)
 
@@ -138,13 +147,3 @@ def plain_texts(table: Dataset) -> Iterator[str]:
     """One string a text, the columns of several joined by a blank."""
     for batch in table.select_columns("text").iter(1000):
         yield from map(plain, batch["text"])
-
-
-def token_facts(encoded: dict[str, EncodedTexts], *, max_len: int, unknown: int) -> dict[str, Any]:
-    """Lengths of the texts in tokens, the share that is cut, and the share of unknown tokens in each split."""
-    n_tokens = torch.cat([part.tokens.n_tokens for part in encoded.values()]).numpy()
-    return {
-        "lengths": {f"{p} %": int(np.ceil(np.percentile(n_tokens, p))) for p in (50, 90, 99, 100)},
-        "truncated": float((n_tokens > max_len).mean()),
-        "unknown": {name: float((part.tokens.ids == unknown).float().mean()) for name, part in encoded.items()},
-    }

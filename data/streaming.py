@@ -16,7 +16,8 @@ BUFFER = 8192  # texts among which batches of similar length are made
 class StreamedTexts(IterableDataset):
     """Yield batches of the `head`, then of the texts that `stream()` yields with their labels; in a new order each time.
 
-    `encode(texts)` returns their token ids, `targets(labels)` what the loss compares with; `recur` as in `LengthBatchSampler`.
+    `encode(texts)` returns their token ids, `targets(labels)` what the loss compares with; `recur` as in `LengthBatchSampler`;
+    `deal(texts, sampler)` returns what of them is this process's (`data/shares.py`).
     """
 
     def __init__(
@@ -29,9 +30,10 @@ class StreamedTexts(IterableDataset):
         max_tokens: int,
         seed: int,
         recur: bool = False,
+        deal: Callable[[EncodedTexts, LengthBatchSampler], tuple[Any, Any]] = lambda *both: both,
     ) -> None:
         self.head, self.stream, self.encode, self.targets, self.recur = head, stream, encode, targets, recur
-        self.max_tokens, self.seed, self.passes = max_tokens, seed, 0
+        self.max_tokens, self.seed, self.passes, self.deal = max_tokens, seed, 0, deal
 
     def __iter__(self) -> Iterator[Batch]:
         yield from self._batches(self.head)
@@ -54,4 +56,5 @@ class StreamedTexts(IterableDataset):
         )
         sampler.set_epoch(self.passes)
         self.passes += 1
-        yield from (encoded[rows] for rows in sampler)
+        texts, parts = self.deal(encoded, sampler)
+        yield from (texts[rows] for rows in parts)

@@ -5,10 +5,12 @@ B batch, C classes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from pytorch_lightning import LightningModule
 from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities.types import OptimizerLRSchedulerConfig
@@ -71,6 +73,7 @@ class LightningClassifier(LightningModule):
         self.train_loss, self.val_loss = (MeanMetric(nan_strategy="disable") for _ in range(2))  # looking stalls a GPU
         self.val_metrics = MetricCollection(METRICS[task.name](len(task.labels)), prefix="val/")
         self.validated: list[tuple[Tensor, Tensor]] = []  # logits and targets of the latest validation
+        self.averaged: Callable[[], dict[str, Tensor]] | None = None  # weights to keep instead, where they are averaged
 
     def logits(self, batch: dict[str, Tensor]) -> Tensor:
         """The batch's logits `(B, C)`, in full precision."""
@@ -80,8 +83,13 @@ class LightningClassifier(LightningModule):
     def training_step(self, batch: dict[str, Tensor], _: int) -> Tensor:
         logits = self.logits(batch)
         loss = self.task.loss(logits, batch["labels"], weight=self.class_weight, label_smoothing=self.label_smoothing)
-        self.train_loss.update(loss.detach().expand(len(logits)))  # once a text
-        return loss
+        share = batch.get("share")  # of the mean over all texts of a step, where it takes more than this batch
+        losses = loss.detach().expand(len(logits))  # once a text
+        if share is None:
+            self.train_loss.update(losses)
+            return loss
+        self.train_loss.update(losses, (share > 0).to(losses.dtype))
+        return loss * share
 
     def on_validation_epoch_start(self) -> None:
         self.validated = []
@@ -110,11 +118,29 @@ class LightningClassifier(LightningModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        if gradient_clip_val:  # Lightning's own refuses a fused optimizer in mixed precision
-            clip_grad_norm_(self.parameters(), gradient_clip_val)
+        every = getattr(self.trainer, "log_every_n_steps", 0)
+        logs = bool(every) and (self.trainer.global_step + 1) % every == 0
+        if gradient_clip_val or logs:  # Lightning's own clipping refuses a fused optimizer in mixed precision
+            norm = clip_grad_norm_(self.parameters(), gradient_clip_val or math.inf)
+        if logs:
+            rate = max(group["lr"] for group in optimizer.param_groups)
+            self.log_dict({"train/grad_norm": norm, "train/lr": rate})  # only now is the norm waited for
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Say what predicts by itself; keep averaged weights in a file of weights alone, of which callbacks never hear."""
+        if self.averaged is not None and "callbacks" not in checkpoint:
+            checkpoint["state_dict"] = self.averaged()
         task = self.task
         if self.validated:
-            task = task.calibrated(*(torch.cat(parts).cpu() for parts in zip(*self.validated, strict=True)))
+            validated = [torch.cat(parts).cpu() for parts in zip(*self.validated, strict=True)]
+            task = task.calibrated(*gathered(validated))
         checkpoint["heed"] = {**self.checkpoint, "task": task.facts()}
+
+
+def gathered(parts: list[Tensor]) -> list[Tensor]:
+    """The tensors with the rows of all processes, where several validate."""
+    if not (dist.is_available() and dist.is_initialized()):
+        return parts
+    found: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(found, parts)
+    return [torch.cat(of_all) for of_all in zip(*found, strict=True)]

@@ -39,6 +39,7 @@ class LightningPretraining(LightningClassifier):
 
     def __init__(self, classifier: Classifier, *, tokenizer: Tokenizer, **settings: Any) -> None:
         super().__init__(classifier, **settings)
+        classifier.pooling.requires_grad_(False)  # not used here, and several processes wait for every gradient
         self.mask_id = special_id(tokenizer, MASK)
         self.never = torch.tensor([special_id(tokenizer, CLS), special_id(tokenizer, SEP)])
 

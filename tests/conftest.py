@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,6 +37,7 @@ SMALL = {
     "feed_forward": "gelu",
     "pooling": "mean",
 }
+QUICK = ("experiment=quick", "tokenizer.min_frequency=1", "trainer.accelerator=cpu")
 FRUIT = ["ripe red apple", "a sweet pear", "yellow banana peel", "an apple and a pear", "plum jam", "sour green plum"]
 TOOLS = ["a heavy hammer", "saw and hammer", "rusty nail", "drill the hole", "a long saw blade", "drill and nail"]
 
@@ -71,6 +73,21 @@ def configure(tmp_path: Path) -> Callable[..., DictConfig]:
             return compose("config", overrides=[f"cache_dir={tmp_path / 'cache'}", *overrides])
 
     return configuration
+
+
+@pytest.fixture
+def run(configure, corpus, tmp_path) -> Callable[..., Path]:
+    """Train on the small corpus in this process; return the run's folder."""
+
+    def training(*overrides: str, name: str = "run") -> Path:
+        from training import train
+
+        folder = tmp_path / name
+        folder.mkdir()
+        train(configure("data=files", f"data.train={corpus}", *QUICK, *overrides), folder, started=time.perf_counter())
+        return folder
+
+    return training
 
 
 @pytest.fixture

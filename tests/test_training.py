@@ -21,6 +21,9 @@ CHOICES = [f"{path.parent.name}={path.stem}" for path in sorted((ROOT / "conf").
 WEIGHTS = ["model=minilm", "model=pretrained", "tokenizer=pretrained"]  # run in test_finetuning.py
 
 
+ELSEWHERE = ["trainer=ddp", "trainer=fsdp", "logger=tensorboard", "logger=wandb", "logger=mlflow", "hparams=optuna"]
+
+
 @pytest.fixture
 def run(configure, corpus, tmp_path):
     """Train on the small corpus in this process; return the run's folder."""
@@ -40,7 +43,7 @@ def weights(folder: Path) -> torch.Tensor:
 
 def test_a_run_leaves_checkpoint_configuration_and_metrics(run):
     folder = run()
-    files = {"best.ckpt", "check.json", "config.yaml", "metrics.json", "report"}
+    files = {"best.ckpt", "check.json", "config.yaml", "metrics.csv", "metrics.json", "report"}
     assert {path.name for path in folder.iterdir()} == files
     metrics = json.loads((folder / "metrics.json").read_text())
     keys = {"test/accuracy", "test/macro_f1", "baseline/accuracy", "majority/accuracy", "seconds/total"}
@@ -84,7 +87,7 @@ def test_the_checkpoint_opens_with_weights_only_and_holds_no_configuration_objec
     assert "optimizer_states" not in content
 
 
-@pytest.mark.parametrize("choice", [c for c in CHOICES if not c.startswith("data=") and c not in WEIGHTS])
+@pytest.mark.parametrize("choice", [c for c in CHOICES if not c.startswith("data=") and c not in WEIGHTS + ELSEWHERE])
 def test_every_choice_of_the_configuration_runs_one_step(run, choice):
     size = () if choice.startswith("experiment=") else ("trainer.max_epochs=1",)
     run(choice, "+trainer.limit_train_batches=1", *size)
@@ -278,7 +281,7 @@ def test_fast_dev_run_does_not_crash(run):
         ("task=ranking", "task=ranking is unknown: choose one of single_label, multi_label, regression"),
         ("task=multi_label", "the labels are no lists; say what parts them"),
         ("task=regression", "corpus.csv: line 2: the label 'fruit' is no number"),
-        ("only=look", "only=look is unknown: choose null or check"),
+        ("only=look", "only=look is unknown: choose null, check, find_lr, learning_curve"),
         ("class_weight=high", "class_weight=high is unknown: choose null or balanced"),
         ("sampler=high", "sampler=high is unknown: choose null or balanced"),
         ("data.text=[text,label,text,label]", "model.max_len=3 has no room for 4 columns: give 9"),

@@ -73,7 +73,7 @@ def test_equal_logits(tmp_path, architecture):
     save_for_transformers(ours, tmp_path / "there")
     expected = ours.predict_proba(TEXTS).log()
     found = logits_there(tmp_path / "there", TEXTS)
-    assert expected.std() > 0.1
+    assert expected.std() > 0.05
     torch.testing.assert_close(found.log_softmax(dim=-1), expected, atol=5e-5, rtol=0)
 
 
