@@ -92,7 +92,9 @@ def test_the_checkpoint_carries_what_it_was_given(module, loader):
     checkpoint, classifier = {}, module()
     Trainer(**QUIET).validate(classifier, loader, verbose=False)
     classifier.on_save_checkpoint(checkpoint)
-    assert checkpoint == {"heed": {"format": 2, "task": {"name": "single_label", "labels": ["a", "b", "c"]}}}
+    taught = classifier.task.calibrated(*(torch.cat(parts) for parts in zip(*classifier.validated, strict=True)))
+    assert taught.temperature != 1.0
+    assert checkpoint == {"heed": {"format": 2, "task": taught.facts()}}
 
 
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
