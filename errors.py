@@ -13,26 +13,45 @@ class UserError(ValueError):
     """Something the user gave cannot work; the message names it, what was found, and what to do."""
 
 
+class Stopped(Exception):
+    """Somebody stopped the run, and it ended in good order; `code` is what the process exits with."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
 @contextmanager
 def exit_on_user_error(*, empty_folder: Path | None = None) -> Iterator[None]:
-    """Turn a `UserError`, also one that a library wrapped, into one line on stderr and exit code 2.
+    """Turn a `UserError`, also one that a library wrapped, into one line on stderr and exit code 2; Ctrl-C into 130.
 
-    `empty_folder` and the two above it are removed on the way out where they hold nothing.
+    `empty_folder` is removed on the way out as `remove_empty` does.
     """
     try:
         yield
+    except Stopped as stopped:
+        sys.exit(stopped.code)
+    except KeyboardInterrupt:
+        remove_empty(empty_folder)
+        print("stopped", file=sys.stderr)
+        sys.exit(130)  # 128 + SIGINT, as shells have it
     except Exception as error:
         cause: BaseException | None = error
         while cause is not None and not isinstance(cause, UserError):
             cause = cause.__cause__
         if cause is None:
             raise
-        with suppress(OSError):  # a folder that holds something stays
-            if empty_folder is not None:
-                for folder in (empty_folder, *empty_folder.parents[:2]):
-                    folder.rmdir()
+        remove_empty(empty_folder)
         print(f"error: {' '.join(str(cause).split())}", file=sys.stderr)
         sys.exit(2)
+
+
+def remove_empty(folder: Path | None) -> None:
+    """Remove a folder and the two above it, where they hold nothing."""
+    with suppress(OSError):  # a folder that holds something stays
+        if folder is not None:
+            for each in (folder, *folder.parents[:2]):
+                each.rmdir()
 
 
 @contextmanager

@@ -15,11 +15,14 @@ from omegaconf import DictConfig
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import EarlyStopping, LambdaCallback, ModelCheckpoint, RichProgressBar
 
+from accidents import FiniteWatch, StopOnSignal
+from checkpointing import KeepLast, WholeFiles
 from data.datamodule import TextDataModule
 from errors import UserError
 from evaluation.progress import EpochLine
 from model.device import choose_precision, recurs
 from model.lightning_module import LOWER_IS_BETTER, monitors
+from resume import LAST
 
 log = logging.getLogger("heed")
 UNEVEN = 3  # largest class over smallest from which macro-F1 chooses the epoch
@@ -54,6 +57,18 @@ def make_keep_best(config: DictConfig, data: TextDataModule, run_dir: Path) -> M
     )
 
 
+def make_keep_last(config: DictConfig, data: TextDataModule, run_dir: Path, *, started: float) -> KeepLast:
+    """Keep the state of training in `last.ckpt`, as long as it is sound, and stop when asked to."""
+    return KeepLast(
+        run_dir / LAST,
+        every=config.save_every,
+        data_key=data.key,
+        watch=FiniteWatch(),
+        stop=StopOnSignal(),
+        started=started,
+    )
+
+
 def duration(config: DictConfig, data: TextDataModule) -> dict[str, Any]:
     """How long to train: `trainer.max_steps` or `max_epochs`, else as many epochs as make `steps`, within limits.
 
@@ -79,11 +94,13 @@ def make_trainer(
     *,
     d_model: int,
     on_start: Callable[[], None],
+    keep_last: KeepLast | None = None,
 ) -> Trainer:
     """Lightning's trainer, quiet: one line an epoch, a progress bar on a terminal only."""
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)  # no advertisements
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")  # batches are ready in memory
     warnings.filterwarnings("ignore", message=".*exists and is not empty.*")  # Hydra made the folder
+    warnings.filterwarnings("ignore", message=".*dataloader is not resumable.*")  # its sampler is, see checkpointing.py
     warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning calls what torch renamed
     on_terminal = sys.stdout.isatty()
     callbacks = [
@@ -92,10 +109,12 @@ def make_trainer(
         EpochLine(),
         LambdaCallback(on_train_start=lambda *_: on_start()),
         *([RichProgressBar(leave=False)] if on_terminal else []),
+        *([keep_last.watch, keep_last] if keep_last is not None else []),  # after all whose state it keeps
     ]
     return Trainer(
         **settings_of(config, data, d_model=d_model),
         callbacks=callbacks,
+        plugins=[WholeFiles()],
         default_root_dir=keep_best.dirpath,
         logger=False,
         enable_progress_bar=on_terminal,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import shlex
 import time
 from pathlib import Path
 
@@ -12,25 +13,29 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.callbacks import ModelCheckpoint
 
+from accidents import StopOnSignal
 from assembly import make_data, make_module
+from configuration import override
 from data.datamodule import TextDataModule
-from errors import UserError
+from errors import Stopped, UserError
 from evaluation.report import write_report
+from files import write_whole
 from model.checkpoint import load_classifier
 from model.device import physical_cores
-from trainer import device_of, make_keep_best, make_trainer
+from resume import LAST, check_fit
+from trainer import device_of, make_keep_best, make_keep_last, make_trainer
 
 log = logging.getLogger("heed")
 
 
-def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
+def train(config: DictConfig, run_dir: Path, *, started: float, resumed: bool = False) -> float:
     """Train; leave `best.ckpt`, `config.yaml` and `metrics.json` in `run_dir`; print the report.
 
     With `only=check` the data are checked and nothing is trained. `started` is the run's first moment on
-    `time.perf_counter`, in seconds. Returns the best value of the monitor. Raises `UserError`, before anything is written,
-    for what cannot work.
+    `time.perf_counter`, in seconds. With `resumed`, `run_dir` holds a run that goes on from its `last.ckpt`. Returns the best
+    value of the monitor. Raises `UserError`, before anything is written, for what cannot work; `Stopped` after Ctrl-C.
     """
-    if (run_dir / "best.ckpt").exists():
+    if not resumed and (run_dir / "best.ckpt").exists():
         raise UserError(f"{run_dir} already holds a run: choose another folder with hydra.run.dir=FOLDER")
     if config.only not in (None, "check"):
         raise UserError(f"only={config.only} is unknown: choose null or check")
@@ -43,17 +48,34 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
     module = make_module(config, data)
     keep_best = make_keep_best(config, data, run_dir)
     d_model = module.classifier.architecture["d_model"]
+    last = run_dir / LAST if resumed else None
+    if last is not None:
+        started -= check_fit(last, architecture=module.classifier.architecture, data_key=data.key)["seconds"]
+        log.info("resume      %s", last)
+    keep_last = make_keep_last(config, data, run_dir, started=started)
     trainer = make_trainer(
-        config, data, keep_best, d_model=d_model, on_start=lambda: write_settings(config, data, run_dir)
+        config,
+        data,
+        keep_best,
+        d_model=d_model,
+        on_start=lambda: write_settings(config, data, run_dir),
+        keep_last=keep_last,
     )
     if config.trainer.compile:
         module.classifier.compile(dynamic=True)  # in place: the weights keep their names
-    trainer.fit(module, data)
+    try:
+        with keep_last.stop.listening():
+            trainer.fit(module, data, ckpt_path=last, weights_only=True)
+        keep_last.stop.raise_if_asked(trainer)
+    except Stopped:
+        say_stopped(run_dir, step=trainer.global_step)
+        raise
     if not keep_best.best_model_path:  # trainer.fast_dev_run=true
         log.info("nothing to test: the trainer kept no checkpoint")
         return math.nan
     if data.task == "mlm":
         write_pretraining(keep_best, run_dir, started=started)
+        (run_dir / LAST).unlink(missing_ok=True)
         return float(keep_best.best_model_score or math.nan)
     classifier = load_classifier(
         keep_best.best_model_path, device=device_of(config.trainer.accelerator)
@@ -61,6 +83,7 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
     assert data.splits is not None
     assert keep_best.best_model_score is not None
     write_report(classifier, data.splits, data.facts, run_dir, started=started)
+    (run_dir / LAST).unlink(missing_ok=True)  # a finished run does not go on
     return float(keep_best.best_model_score)
 
 
@@ -68,7 +91,7 @@ def write_pretraining(keep_best: ModelCheckpoint, run_dir: Path, *, started: flo
     """The last lines of a run with `task=mlm`, and its `metrics.json`."""
     loss, seconds = float(keep_best.best_model_score or math.nan), time.perf_counter() - started
     metrics = {"val/loss": loss, "seconds/total": seconds}
-    (run_dir / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
+    write_whole(run_dir / "metrics.json", (json.dumps(metrics, indent=2) + "\n").encode())
     log.info("guessed     perplexity %.1f on the hidden tokens of validation", math.exp(loss))
     log.info("files       %s/  after %.0f s", run_dir, seconds)
     log.info("next        the same command without task=mlm, and with model.init_from=%s", keep_best.best_model_path)
@@ -76,5 +99,14 @@ def write_pretraining(keep_best: ModelCheckpoint, run_dir: Path, *, started: flo
 
 def write_settings(config: DictConfig, data: TextDataModule, run_dir: Path) -> None:
     """Keep what was asked and what was found in the data: once training starts, so that a mistake leaves nothing."""
-    OmegaConf.save(config, run_dir / "config.yaml", resolve=True)
-    (run_dir / "check.json").write_text(json.dumps(data.facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_whole(run_dir / "config.yaml", OmegaConf.to_yaml(config, resolve=True).encode())
+    facts = json.dumps(data.facts, indent=2, ensure_ascii=False) + "\n"
+    write_whole(run_dir / "check.json", facts.encode("utf-8", "surrogatepass"))
+
+
+def say_stopped(run_dir: Path, *, step: int) -> None:
+    """What a stopped run leaves, and how it goes on."""
+    left = [str(run_dir / name) for name in ("best.ckpt", LAST) if (run_dir / name).exists()]
+    log.info("stopped     after step %d; there is %s", step, " and ".join(left) or "no checkpoint yet")
+    if (run_dir / LAST).exists():
+        log.info("resume      python train.py %s", shlex.quote(override("resume", str(run_dir))))

@@ -14,6 +14,7 @@ from datasets import Dataset, DatasetDict
 from encoding import plain
 from evaluation.baseline import MOST_TEXTS, constant_baseline, linear_baseline
 from evaluation.metrics import SCORES, sentence
+from files import write_whole
 from model.text_classifier import TextClassifier
 
 log = logging.getLogger("heed")
@@ -50,7 +51,7 @@ def write_report(
                 file.write(json.dumps(answer, ensure_ascii=False) + "\n")
         log.info("unlabelled  %s test texts, labelled in %s", f"{(~scored).sum():,}", run_dir / "predictions.jsonl")
     metrics["seconds/total"] = time.perf_counter() - started
-    (run_dir / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
+    write_whole(run_dir / "metrics.json", (json.dumps(metrics, indent=2) + "\n").encode())
     log.info("files       %s/  after %.0f s", run_dir, metrics["seconds/total"])
     log.info('predict     python predict.py %s "your text"', run_dir / "best.ckpt")
 

@@ -5,6 +5,7 @@ B batch, C classes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -70,6 +71,7 @@ class LightningClassifier(LightningModule):
         self.make_optimizer, self.label_smoothing, self.checkpoint = make_optimizer, label_smoothing, checkpoint
         self.train_loss, self.val_loss = (MeanMetric(nan_strategy="disable") for _ in range(2))  # looking stalls a GPU
         self.val_metrics = MetricCollection(METRICS[task.name](len(task.labels)), prefix="val/")
+        self.gradient_norm = torch.tensor(0.0)  # of the latest optimizer step, before clipping
         self.validated: list[tuple[Tensor, Tensor]] = []  # logits and targets of the latest validation
 
     def logits(self, batch: dict[str, Tensor]) -> Tensor:
@@ -110,8 +112,8 @@ class LightningClassifier(LightningModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        if gradient_clip_val:  # Lightning's own refuses a fused optimizer in mixed precision
-            clip_grad_norm_(self.parameters(), gradient_clip_val)
+        # Lightning's own refuses a fused optimizer in mixed precision; the norm is wanted also where nothing is clipped
+        self.gradient_norm = clip_grad_norm_(self.parameters(), gradient_clip_val or math.inf)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         task = self.task
