@@ -6,7 +6,7 @@ import io
 import random
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -32,9 +32,9 @@ class WholeFiles(TorchCheckpointIO):
 class KeepLast(Checkpoint):
     """Write the whole state of training to `path` when it starts, every so many steps, and at the end of epochs.
 
-    Only between two optimizer steps and never right before a validation: there Lightning knows how to go on. What it does not
-    keep is kept here: how much of the epoch has been read, the running loss, the generators of random numbers, whether to stop.
-    Ends training with what `stop` raises, after saving, when it was asked to. `data_key` changes whenever the data do;
+    Only between two optimizer steps and never right before a validation: there Lightning knows how to go on. What it does
+    not keep is kept here: how much of the epoch has been read, the running loss, what was measured, the generators of random
+    numbers, whether to stop early. Ends training with what `stop` raises, after saving, when it was asked to. `data_key` changes whenever the data do;
     `started` is the run's first moment on `time.perf_counter`, `every` is None for the ends of epochs alone.
     """
 
@@ -77,9 +77,11 @@ class KeepLast(Checkpoint):
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint[KEY] = {
+            "step": trainer.global_step,
             "read": self.read,
             "data_key": self.data_key,
-            "train_loss": pl_module.train_loss.metric_state,
+            "metrics": dict(trainer.callback_metrics),
+            "train_loss": cast(Any, pl_module).train_loss.metric_state,
             "random": random_state(),
             "should_stop": trainer.should_stop,
             "seconds": time.perf_counter() - self.started,
@@ -96,7 +98,8 @@ class KeepLast(Checkpoint):
 
     def _restore(self, state: dict[str, Any], trainer: Trainer, pl_module: LightningModule) -> None:
         train_loss = {name: value.to(pl_module.device) for name, value in state["train_loss"].items()}
-        pl_module.train_loss.merge_state(train_loss)
+        cast(Any, pl_module).train_loss.merge_state(train_loss)
+        trainer.callback_metrics.update(state["metrics"])
         loader: Any = trainer.train_dataloader
         loader.sampler.skip = state["read"]
         if not state["read"]:
@@ -108,7 +111,8 @@ class KeepLast(Checkpoint):
 
 def resumable(trainer: Trainer) -> bool:
     """Whether a run like this can go on exactly: on one device, and from data that are all here."""
-    return not trainer.fast_dev_run and trainer.world_size == 1 and trainer.num_training_batches != float("inf")
+    tried = cast(Any, trainer).fast_dev_run
+    return not tried and trainer.world_size == 1 and trainer.num_training_batches != float("inf")
 
 
 def validates_next(trainer: Trainer, batch_idx: int) -> bool:

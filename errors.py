@@ -13,12 +13,8 @@ class UserError(ValueError):
     """Something the user gave cannot work; the message names it, what was found, and what to do."""
 
 
-class Stopped(Exception):
-    """Somebody stopped the run, and it ended in good order; `code` is what the process exits with."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
+class Stopped(SystemExit):
+    """Somebody stopped the run, and it ended in good order; the process exits with its code."""
 
 
 @contextmanager
@@ -29,8 +25,6 @@ def exit_on_user_error(*, empty_folder: Path | None = None) -> Iterator[None]:
     """
     try:
         yield
-    except Stopped as stopped:
-        sys.exit(stopped.code)
     except KeyboardInterrupt:
         remove_empty(empty_folder)
         print("stopped", file=sys.stderr)

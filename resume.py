@@ -32,7 +32,9 @@ def folder_to_resume(asked: str) -> Path:
     if (folder / "metrics.json").exists():
         raise UserError(f"resume={path}: the run is finished, see {folder / 'metrics.json'}; start another one")
     if not (folder / LAST).exists():
-        raise UserError(f"resume={path}: there is no {LAST}, training had not begun or cannot go on; start the run anew")
+        raise UserError(
+            f"resume={path}: there is no {LAST}, training had not begun or cannot go on; start the run anew"
+        )
     return folder
 
 
@@ -65,11 +67,11 @@ def check_fit(path: Path, *, architecture: dict[str, Any], data_key: str) -> dic
     state = torch.load(path, map_location="cpu", weights_only=True, mmap=True).get(KEY)
     if state is None:
         raise UserError(f"resume={path}: it holds weights alone, no state of training; give the run's own {LAST}")
+    if state["data_key"] != data_key:
+        raise UserError(f"resume={path}: the data are no longer those it began with; give them back, or start anew")
     theirs = facts["architecture"]
     differ = [key for key in {**theirs, **architecture} if theirs.get(key) != architecture.get(key)]
     if differ:
         wanted = ", ".join(f"{key}={theirs.get(key)} (here {architecture.get(key)})" for key in differ)
         raise UserError(f"resume={path}: its network is another, {wanted}; give back its config.yaml, or start anew")
-    if state["data_key"] != data_key:
-        raise UserError(f"resume={path}: the data are no longer those it began with; give them back, or start anew")
     return state

@@ -6,6 +6,7 @@ compose → data → network → Lightning module → trainer → test → repor
 from __future__ import annotations
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def main(config: DictConfig) -> float:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     os.environ["HYDRA_FULL_ERROR"] = "1"  # a user's mistake becomes a sentence here, any other error stays whole
     with exit_on_user_error(), hydra_sentences():
         main()

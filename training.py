@@ -13,7 +13,6 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.callbacks import ModelCheckpoint
 
-from accidents import StopOnSignal
 from assembly import make_data, make_module
 from configuration import override
 from data.datamodule import TextDataModule
@@ -50,8 +49,9 @@ def train(config: DictConfig, run_dir: Path, *, started: float, resumed: bool = 
     d_model = module.classifier.architecture["d_model"]
     last = run_dir / LAST if resumed else None
     if last is not None:
-        started -= check_fit(last, architecture=module.classifier.architecture, data_key=data.key)["seconds"]
-        log.info("resume      %s", last)
+        state = check_fit(last, architecture=module.classifier.architecture, data_key=data.key)
+        started -= state["seconds"]
+        log.info("resume      %s, after step %d", last, state["step"])
     keep_last = make_keep_last(config, data, run_dir, started=started)
     trainer = make_trainer(
         config,
