@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
@@ -36,7 +36,7 @@ class FiniteWatch(Callback):
     ) -> None:
         loss = outputs["loss"].detach()
         scaled = getattr(trainer.precision_plugin, "scaler", None) is not None  # it skips steps that overflow
-        norm = torch.zeros_like(loss) if scaled else pl_module.gradient_norm
+        norm = torch.zeros_like(loss) if scaled else cast(Any, pl_module).gradient_norm
         self.unseen.append((trainer.global_step, self.rate, loss, norm))
         if len(self.unseen) >= EVERY:
             self.look(trainer)

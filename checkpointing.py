@@ -34,8 +34,8 @@ class KeepLast(Checkpoint):
 
     Only between two optimizer steps and never right before a validation: there Lightning knows how to go on. What it does
     not keep is kept here: how much of the epoch has been read, the running loss, what was measured, the generators of random
-    numbers, whether to stop early. Ends training with what `stop` raises, after saving, when it was asked to. `data_key` changes whenever the data do;
-    `started` is the run's first moment on `time.perf_counter`, `every` is None for the ends of epochs alone.
+    numbers, whether to stop early. When `stop` was asked to, it saves and ends training. `data_key` changes whenever the
+    data do; `started` is the run's first moment on `time.perf_counter`, `every` is None for the ends of epochs alone.
     """
 
     def __init__(
