@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -59,7 +60,7 @@ def spied(log: str, arguments: list[str], *, slowly: bool) -> None:
     from model.lightning_module import LightningClassifier
 
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    step, save, seconds = LightningClassifier.training_step, KeepLast._save, [0.0]
+    step, save, write_out, seconds = LightningClassifier.training_step, KeepLast._save, os.fsync, [0.0]
 
     def training_step(self: LightningClassifier, batch: dict[str, torch.Tensor], index: int) -> torch.Tensor:
         loss = step(self, batch, index)
@@ -72,20 +73,18 @@ def spied(log: str, arguments: list[str], *, slowly: bool) -> None:
         weights = crc32(b"".join(weight.numpy().tobytes() for weight in self.state_dict().values()))
         os.write(file, f"end {weights}\nsaving {seconds[0]}\n".encode())
 
-    def timed_save(self: KeepLast, *arguments: Any, **options: Any) -> None:
+    def _save(self: KeepLast, *arguments: Any, **options: Any) -> None:
         start = time.perf_counter()
         save(self, *arguments, **options)
         seconds[0] += time.perf_counter() - start
 
-    for place, name, replaced in [
-        (LightningClassifier, "training_step", training_step),
-        (LightningClassifier, "on_train_end", on_train_end),
-        (KeepLast, "_save", timed_save),
-    ]:
-        setattr(place, name, replaced)
-    fsync = os.fsync
-    if slowly:
-        os.fsync = lambda number: (time.sleep(0.02), fsync(number))[1]
+    def fsync(number: int) -> None:
+        time.sleep(0.02)
+        write_out(number)
+
+    replaced: list[tuple[Any, Callable]] = [(LightningClassifier, training_step), (LightningClassifier, on_train_end)]
+    for owner, function in [*replaced, (KeepLast, _save), *([(os, fsync)] if slowly else [])]:
+        setattr(owner, function.__name__, function)
     sys.argv = ["train.py", *arguments]
     runpy.run_path(str(ROOT / "train.py"), run_name="__main__")
 
