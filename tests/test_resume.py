@@ -5,6 +5,8 @@ import os
 import random
 import resource
 import signal
+import subprocess
+import sys
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,11 +17,13 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
+from benchmarks.resume import twenty_kills
 from checkpointing import random_state, set_random_state
-from errors import Stopped, UserError
+from errors import Stopped, UserError, exit_on_user_error
 from files import write_whole
 from model.lightning_module import LightningClassifier
 from resume import configuration_to_resume, folder_to_resume
+from tests.conftest import ROOT
 from training import train
 
 QUICK = ("data=files", "experiment=quick", "tokenizer.min_frequency=1", "trainer.accelerator=cpu")
@@ -344,3 +348,46 @@ def test_all_generators_of_random_numbers_are_kept():
     draw()
     set_random_state(state)
     assert draw() == first
+
+
+def test_ctrl_c_before_training_leaves_nothing(tmp_path, capsys):
+    folder = tmp_path / "outputs" / "date" / "time"
+    folder.mkdir(parents=True)
+    with pytest.raises(SystemExit) as stopped, exit_on_user_error(empty_folder=folder):
+        raise KeyboardInterrupt
+    assert (stopped.value.code, capsys.readouterr().err) == (130, "stopped\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_real_run_killed_goes_on_in_its_folder(start, command, texts, tmp_path):
+    long = (*LONG, "trainer.max_epochs=30", "patience=30")
+    settings = [f"data.train={texts}", f"cache_dir={tmp_path / 'cache'}", *QUICK, *long]
+    with subprocess.Popen(
+        [sys.executable, ROOT / "train.py", *settings], cwd=tmp_path, stdout=subprocess.DEVNULL
+    ) as process:
+        while not list(tmp_path.glob("outputs/*/*/best.ckpt")) and process.poll() is None:
+            time.sleep(0.01)
+        process.kill()
+    (folder,) = tmp_path.glob("outputs/*/*")
+    assert (folder / "last.ckpt").exists()
+    assert not (folder / "metrics.json").exists()
+    other = command("train.py", "resume=last", "seed=1")
+    assert (other.returncode, other.stdout) == (2, "")
+    assert other.stderr.startswith("error: seed=1: a run goes on with the configuration in outputs/")
+    resumed = command("train.py", "resume=last")
+    assert (resumed.returncode, resumed.stderr) == (0, "")
+    name = folder.relative_to(tmp_path)
+    assert f"\nresume      {name}/last.ckpt, after step " in resumed.stdout
+    assert resumed.stdout.endswith(f'predict     python predict.py {name}/best.ckpt "your text"\n')
+    assert list(tmp_path.glob("outputs/*/*")) == [folder]
+    assert result(folder) == result(start("whole", *long))
+    again = command("train.py", f"resume={name}")
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    assert "the run is finished" in again.stderr
+
+
+@pytest.mark.slow
+def test_twenty_kills(tmp_path):
+    figures = twenty_kills(20, tmp_path)
+    assert figures["exact"] == 20
+    assert figures["while_writing"] > 0
