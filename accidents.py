@@ -96,7 +96,7 @@ class StopOnSignal:
         # not print: it must not be called while it is at work
         os.write(2, b"stopping after this step, or the validation that follows on it; once more stops at once\n")
 
-    def raise_if_asked(self, trainer: Trainer) -> None:
-        """Raise `Stopped` when a signal came. Several processes go on: they would stop at different steps."""
-        if self.asked is not None and trainer.world_size == 1:
+    def raise_if_asked(self) -> None:
+        """Raise `Stopped` when a signal came."""
+        if self.asked is not None:
             raise Stopped(128 + self.asked)

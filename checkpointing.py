@@ -47,7 +47,8 @@ class KeepLast(Checkpoint):
         self.read = self.saved = self.seen = 0  # batches of the epoch, step of the latest save, latest step
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self.stop.listen()  # again: Lightning has taken SIGTERM
+        if trainer.world_size == 1:  # several processes would stop at different steps
+            self.stop.listen()  # again: Lightning has taken SIGTERM
         self.saved = self.seen = trainer.global_step
         if self.resumed is None:
             self._save(trainer, read=0)
@@ -62,11 +63,11 @@ class KeepLast(Checkpoint):
             return
         if self.stop.asked or (self.every is not None and self.seen - self.saved >= self.every):
             self._save(trainer, read=batch_idx + 1)
-        self.stop.raise_if_asked(trainer)
+        self.stop.raise_if_asked()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._save(trainer, read=0)
-        self.stop.raise_if_asked(trainer)
+        self.stop.raise_if_asked()
 
     def _save(self, trainer: Trainer, *, read: int) -> None:
         if not resumable(trainer):

@@ -7,6 +7,7 @@ import logging
 import math
 import shlex
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -14,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.callbacks import ModelCheckpoint
 
 from assembly import make_data, make_module
+from checkpointing import KeepLast
 from configuration import override
 from data.datamodule import TextDataModule
 from errors import Stopped, UserError
@@ -21,6 +23,7 @@ from evaluation.report import write_report
 from files import write_whole
 from model.checkpoint import load_classifier
 from model.device import physical_cores
+from model.lightning_module import LightningClassifier
 from resume import LAST, check_fit
 from trainer import device_of, make_keep_best, make_keep_last, make_trainer
 
@@ -46,30 +49,12 @@ def train(config: DictConfig, run_dir: Path, *, started: float, resumed: bool = 
         return math.nan
     module = make_module(config, data)
     keep_best = make_keep_best(config, data, run_dir)
-    d_model = module.classifier.architecture["d_model"]
-    last = run_dir / LAST if resumed else None
-    if last is not None:
-        state = check_fit(last, architecture=module.classifier.architecture, data_key=data.key)
+    if resumed:
+        state = check_fit(run_dir / LAST, architecture=module.classifier.architecture, data_key=data.key)
         started -= state["seconds"]
-        log.info("resume      %s, after step %d", last, state["step"])
+        log.info("resume      %s, after step %d", run_dir / LAST, state["step"])
     keep_last = make_keep_last(config, data, run_dir, started=started)
-    trainer = make_trainer(
-        config,
-        data,
-        keep_best,
-        d_model=d_model,
-        on_start=lambda: write_settings(config, data, run_dir),
-        keep_last=keep_last,
-    )
-    if config.trainer.compile:
-        module.classifier.compile(dynamic=True)  # in place: the weights keep their names
-    try:
-        with keep_last.stop.listening():
-            trainer.fit(module, data, ckpt_path=last, weights_only=True)
-        keep_last.stop.raise_if_asked(trainer)
-    except Stopped:
-        say_stopped(run_dir, step=trainer.global_step)
-        raise
+    fit(config, data, module, keep_best, keep_last, resumed=resumed)
     if not keep_best.best_model_path:  # trainer.fast_dev_run=true
         log.info("nothing to test: the trainer kept no checkpoint")
         return math.nan
@@ -85,6 +70,36 @@ def train(config: DictConfig, run_dir: Path, *, started: float, resumed: bool = 
     write_report(classifier, data.splits, data.facts, run_dir, started=started)
     (run_dir / LAST).unlink(missing_ok=True)  # a finished run does not go on
     return float(keep_best.best_model_score)
+
+
+def fit(
+    config: DictConfig,
+    data: TextDataModule,
+    module: LightningClassifier,
+    keep_best: ModelCheckpoint,
+    keep_last: KeepLast,
+    *,
+    resumed: bool,
+) -> None:
+    """Train, from the start or from where `keep_last` left off. Raises `Stopped`, after saying what is there."""
+    run_dir = keep_last.path.parent
+    trainer = make_trainer(
+        config,
+        data,
+        keep_best,
+        d_model=module.classifier.architecture["d_model"],
+        on_start=lambda: write_settings(config, data, run_dir),
+        keep_last=keep_last,
+    )
+    if config.trainer.compile:
+        module.classifier.compile(dynamic=True)  # in place: the weights keep their names
+    try:
+        with keep_last.stop.listening() if trainer.world_size == 1 else nullcontext():
+            trainer.fit(module, data, ckpt_path=keep_last.path if resumed else None, weights_only=True)
+        keep_last.stop.raise_if_asked()
+    except Stopped:
+        say_stopped(run_dir, step=trainer.global_step)
+        raise
 
 
 def write_pretraining(keep_best: ModelCheckpoint, run_dir: Path, *, started: float) -> None:

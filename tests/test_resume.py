@@ -84,6 +84,12 @@ def result(folder: Path) -> tuple[dict, dict, dict]:
     return {name: weight.numpy().tobytes() for name, weight in content["state_dict"].items()}, content["heed"], metrics
 
 
+def epoch_lines(capsys) -> list[str]:
+    """What has been said about epochs since the last call, without the seconds."""
+    lines = capsys.readouterr().out.splitlines()
+    return [line.rsplit("  ", 1)[0] for line in lines if line.startswith("epoch")]
+
+
 @pytest.mark.parametrize(
     ("step", "overrides"),
     [
@@ -96,12 +102,15 @@ def result(folder: Path) -> tuple[dict, dict, dict]:
         (10, ("task=mlm",)),
     ],
 )
-def test_a_killed_run_goes_on_bit_for_bit(start, step, overrides):
+def test_a_killed_run_goes_on_bit_for_bit(start, capsys, step, overrides):
     whole = start("whole", *overrides)
+    lines = epoch_lines(capsys)
     with at_step(step, kill), pytest.raises(Killed):
         start("killed", *overrides)
     folder = whole.parent / "killed"
+    n_seen = len(epoch_lines(capsys))
     go_on(folder)
+    assert epoch_lines(capsys) == lines[n_seen:]
     assert result(folder) == result(whole)
     assert {path.name for path in folder.iterdir()} == {path.name for path in whole.iterdir()}
 
