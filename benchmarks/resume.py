@@ -167,6 +167,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         figures = twenty_kills(int(sys.argv[1]) if len(sys.argv) > 1 else 20, Path(folder))
+        write_result("resume", figures)
         figures["share_of_saving"] = share_of_saving(Path(folder))
     write_result("resume", figures)
     print(figures)
