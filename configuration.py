@@ -23,6 +23,7 @@ RANGES: dict[str, tuple[type, float, float]] = {  # key: type, smallest, largest
     "patience": (int, 1, INF),
     "steps": (int, 1, INF),
     "ema": (float, 0, 0.999999),
+    "save_every": (int, 1, INF),
     "label_smoothing": (float, 0, 0.999),
     "data.split_seed": (int, 0, INF),
     "data.head": (int, 1, INF),
@@ -66,6 +67,11 @@ def check_ranges(config: DictConfig) -> None:
             what = "a whole number" if kind is int else "a number"
             upper = "" if high == INF else f" and at most {high:g}"
             raise UserError(f"{key}={value} does not work: give {what} of at least {low:g}{upper}")
+
+
+def override(key: str, value: str) -> str:
+    """`KEY=VALUE` as the command line reads it, with marks around a value that it would not take as it is."""
+    return f"{key}={value}" if re.fullmatch(r"[\w./\\:+-]+", value) else f"{key}='{value}'"
 
 
 @contextmanager

@@ -14,6 +14,10 @@ class UserError(ValueError):
     """Something the user gave cannot work; the message names it, what was found, and what to do."""
 
 
+class Stopped(SystemExit):
+    """Somebody stopped the run, and it ended in good order; the process exits with its code."""
+
+
 def is_first_process() -> bool:
     """Whether this is the one of several processes that speaks and writes, as torchrun, Slurm or Lightning number them."""
     ranks = [os.environ.get(name) for name in ("RANK", "SLURM_PROCID")]  # over all machines
@@ -24,27 +28,36 @@ def is_first_process() -> bool:
 
 @contextmanager
 def exit_on_user_error(*, empty_folder: Path | None = None, go_on: bool = False) -> Iterator[None]:
-    """Turn a `UserError`, also one that a library wrapped, into one line on stderr and exit code 2.
+    """Turn a `UserError`, also one that a library wrapped, into one line on stderr and exit code 2; Ctrl-C into 130.
 
-    `empty_folder` and the two above it are removed on the way out where they hold nothing. With `go_on` nothing exits: one
-    trial of a search could not work, and others follow.
+    `empty_folder` is removed on the way out as `remove_empty` does. With `go_on` nothing exits at a mistake: one trial of a
+    search could not work, and others follow.
     """
     try:
         yield
+    except KeyboardInterrupt:
+        remove_empty(empty_folder)
+        print("stopped", file=sys.stderr)
+        sys.exit(130)  # 128 + SIGINT, as shells have it
     except Exception as error:
         cause: BaseException | None = error
         while cause is not None and not isinstance(cause, UserError):
             cause = cause.__cause__
         if cause is None:
             raise
-        with suppress(OSError):  # a folder that holds something stays
-            if empty_folder is not None:
-                for folder in (empty_folder, *empty_folder.parents[:2]):
-                    folder.rmdir()
+        remove_empty(empty_folder)
         if is_first_process():  # of several that train together, each has found the same mistake
             print(f"error: {' '.join(str(cause).split())}", file=sys.stderr)
         if not go_on:
             sys.exit(2)
+
+
+def remove_empty(folder: Path | None) -> None:
+    """Remove a folder and the two above it, where they hold nothing."""
+    with suppress(OSError):  # a folder that holds something stays
+        if folder is not None:
+            for each in (folder, *folder.parents[:2]):
+                each.rmdir()
 
 
 @contextmanager

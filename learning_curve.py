@@ -25,7 +25,8 @@ from evaluation.baseline import MOST_TEXTS, linear_baseline
 from evaluation.metrics import NAMES, SCORES, SHARES
 from evaluation.progress import EpochLine
 from model.checkpoint import load_classifier
-from trainer import choose_monitor, device_of, make_keep_best, make_trainer
+from monitoring import choose_monitor, make_keep_best
+from trainer import device_of, make_trainer
 
 log = logging.getLogger("heed")
 PARTS = (10, 20, 40, 70, 100)  # per cent of the training texts

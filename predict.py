@@ -100,7 +100,7 @@ def parse_arguments() -> argparse.Namespace:
 
 def newest_checkpoint() -> Path:
     """The checkpoint under `outputs/` written last; says which. Raises `UserError` when there is none."""
-    found = sorted(Path("outputs").rglob("*.ckpt"), key=lambda path: path.stat().st_mtime)
+    found = sorted(Path("outputs").rglob("best.ckpt"), key=lambda path: path.stat().st_mtime)
     if not found:
         raise UserError(
             "no checkpoint given and none under outputs/: run python train.py first, or give a path ending in .ckpt"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -17,7 +18,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from configuration import check_ranges, hydra_sentences
-from errors import exit_on_user_error, is_first_process
+from errors import exit_on_user_error, is_first_process, remove_empty
+from resume import configuration_to_resume, folder_to_resume
 
 STARTED = time.perf_counter()
 
@@ -28,20 +30,26 @@ def main(config: DictConfig) -> float | None:
 
     None where there is no value, as in a trial of a search that cannot work.
     """
-    run_dir = Path(HydraConfig.get().runtime.output_dir)
+    hydra_config, resumed = HydraConfig.get(), config.resume is not None
+    run_dir = Path(hydra_config.runtime.output_dir)
     if run_dir.is_relative_to(Path.cwd()):
         run_dir = run_dir.relative_to(Path.cwd())  # shorter to read and to paste
-    searching = "OptunaSweeper" in HydraConfig.get().sweeper._target_ and HydraConfig.get().mode == RunMode.MULTIRUN
+    searching = "OptunaSweeper" in hydra_config.sweeper._target_ and hydra_config.mode == RunMode.MULTIRUN
     with exit_on_user_error(empty_folder=run_dir, go_on=searching):
+        if resumed:
+            remove_empty(run_dir)  # Hydra made it
+            run_dir = folder_to_resume(str(config.resume))
+            config = configuration_to_resume(run_dir, hydra_config.overrides.task)
         check_ranges(config)
         from training import train  # not above: torch and Lightning take seconds to import, and --help needs neither
 
-        best = train(config, run_dir, started=STARTED)
+        best = train(config, run_dir, started=STARTED, resumed=resumed)
         return None if math.isnan(best) else best
     return None
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     os.environ["HYDRA_FULL_ERROR"] = "1"  # a user's mistake becomes a sentence here, any other error stays whole
     if not is_first_process():  # one of several that train together is silent, and has no folder of its own
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115

@@ -1,4 +1,4 @@
-"""Lightning's trainer from the configuration: how long, what chooses the best epoch, and no noise."""
+"""Lightning's trainer from the configuration: how long, what it calls on the way, and no noise."""
 
 from __future__ import annotations
 
@@ -17,45 +17,15 @@ from pytorch_lightning import Callback, Trainer
 from pytorch_lightning.callbacks import EarlyStopping, LambdaCallback, ModelCheckpoint, RichProgressBar
 
 from averaging import AveragedWeights
+from checkpointing import KeepLast, WholeFiles
 from data.datamodule import TextDataModule
 from errors import UserError
 from evaluation.progress import EpochLine
 from loggers import make_loggers
 from model.device import choose_precision, recurs
-from model.lightning_module import LOWER_IS_BETTER, monitors
 from processes import OwnNoise, n_processes
 
 log = logging.getLogger("heed")
-UNEVEN = 3  # largest class over smallest from which macro-F1 chooses the epoch
-
-
-def choose_monitor(config: DictConfig, data: TextDataModule) -> str:
-    """What chooses the best epoch: the task's first metric, macro-F1 where classes are uneven.
-
-    Raises `UserError` for a monitor that is not measured.
-    """
-    measured = monitors(data.task)
-    if config.monitor is None:
-        if data.task == "mlm":
-            return "val/loss"
-        counts = data.facts["classes"].values()
-        return "val/macro_f1" if counts and max(counts) > UNEVEN * min(counts) else measured[0]
-    if config.monitor not in measured:
-        raise UserError(f"monitor={config.monitor} is not measured: choose one of {', '.join(measured)}")
-    return config.monitor
-
-
-def make_keep_best(config: DictConfig, data: TextDataModule, run_dir: Path) -> ModelCheckpoint:
-    """Keep the best epoch on validation in `best.ckpt`."""
-    monitor = choose_monitor(config, data)
-    return ModelCheckpoint(
-        run_dir,
-        filename="best",
-        monitor=monitor,
-        mode="min" if monitor in LOWER_IS_BETTER else "max",
-        save_weights_only=True,
-        enable_version_counter=False,
-    )
 
 
 def duration(config: DictConfig, data: TextDataModule) -> dict[str, Any]:
@@ -84,6 +54,7 @@ def make_trainer(
     *,
     d_model: int,
     on_start: Callable[[], None],
+    keep_last: KeepLast | None = None,
 ) -> Trainer:
     """Lightning's trainer, quiet: one line an epoch, a progress bar on a terminal only."""
     quiet()
@@ -94,12 +65,14 @@ def make_trainer(
         EpochLine(),
         LambdaCallback(on_train_start=lambda *_: on_start()),
         *([RichProgressBar(leave=False)] if on_terminal else []),
+        *([keep_last.watch, keep_last] if keep_last is not None else []),  # after all whose state it keeps
     ]
     return Trainer(
         **settings_of(config, data, d_model=d_model),
         callbacks=callbacks,
+        plugins=[WholeFiles()],
         default_root_dir=keep_best.dirpath,
-        logger=make_loggers(config, Path(keep_best.dirpath or ".")),
+        logger=make_loggers(config, Path(keep_best.dirpath or "."), rows=keep_last.rows if keep_last else 0),
         enable_progress_bar=on_terminal,
         enable_model_summary=False,
         num_sanity_val_steps=0,
@@ -114,6 +87,7 @@ def quiet() -> None:
     warnings.filterwarnings("ignore", message=".*`broadcast_buffers` is deprecated.*")  # older torch knows no other
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")  # batches are ready in memory
     warnings.filterwarnings("ignore", message=".*exists and is not empty.*")  # Hydra made the folder
+    warnings.filterwarnings("ignore", message=".*dataloader is not resumable.*")  # its sampler is, see checkpointing.py
     warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning calls what torch renamed
 
 

@@ -6,22 +6,29 @@ import json
 import logging
 import math
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
+from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
 
 from assembly import make_data, make_module
+from checkpointing import KeepLast, make_keep_last
 from data.datamodule import TextDataModule
-from errors import UserError, is_first_process
+from errors import Stopped, UserError, is_first_process
 from evaluation.progress import EpochLine
 from evaluation.report import write_report
+from files import write_whole
 from find_lr import find_lr
 from learning_curve import learning_curve
 from model.checkpoint import load_classifier
+from model.lightning_module import LightningClassifier
+from monitoring import make_keep_best
 from processes import first_process_first, n_processes, several_processes, shard_if_asked, share_cores
-from trainer import device_of, make_keep_best, make_trainer
+from resume import LAST, check_fit, say_stopped
+from trainer import device_of, make_trainer
 
 log = logging.getLogger("heed")
 ONLY = {  # what can be asked for instead of a run; the data are checked before each
@@ -31,14 +38,15 @@ ONLY = {  # what can be asked for instead of a run; the data are checked before 
 }
 
 
-def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
+def train(config: DictConfig, run_dir: Path, *, started: float, resumed: bool = False) -> float:
     """Train; leave `best.ckpt`, `config.yaml`, `metrics.json` and `report/` in `run_dir`; print the last lines.
 
     With `only=check` the data are checked and nothing is trained. `started` is the run's first moment on
-    `time.perf_counter`, in seconds. Returns the best value of the monitor, its negative where less is better, so that
-    sweepers maximise. Raises `UserError`, before anything is written, for what cannot work.
+    `time.perf_counter`, in seconds. With `resumed`, `run_dir` holds a run that goes on from its `last.ckpt`. Returns the best
+    value of the monitor, its negative where less is better, so that sweepers maximise. Raises `UserError`, before anything is
+    written, for what cannot work; `Stopped` after Ctrl-C.
     """
-    if (run_dir / "best.ckpt").exists():
+    if not resumed and (run_dir / "best.ckpt").exists():
         raise UserError(f"{run_dir} already holds a run: choose another folder with hydra.run.dir=FOLDER")
     check_only(config)
     share_cores(config)
@@ -50,15 +58,13 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
         return math.nan
     module = make_module(config, data)
     keep_best = make_keep_best(config, data, run_dir)
-    d_model = module.classifier.architecture["d_model"]
-    trainer = make_trainer(
-        config, data, keep_best, d_model=d_model, on_start=lambda: write_settings(config, data, run_dir)
-    )
-    if config.trainer.compile:
-        module.classifier.compile(dynamic=True)  # in place: the weights keep their names
-    shard_if_asked(trainer, module)
-    with several_processes():
-        trainer.fit(module, data)
+    if resumed:
+        state = check_fit(run_dir / LAST, architecture=module.classifier.architecture, data_key=data.key)
+        started -= state["seconds"]
+        log.info("resume      %s, after step %d", run_dir / LAST, state["step"])
+    keep_last = make_keep_last(config, data.key, run_dir, started=started)
+    keep_last.rows = state["rows"] if resumed else 0
+    trainer = fit(config, data, module, keep_best, keep_last, resumed=resumed)
     if not is_first_process():
         return math.nan
     if not keep_best.best_model_path:  # trainer.fast_dev_run=true
@@ -66,6 +72,7 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
         return math.nan
     if data.task == "mlm":
         write_pretraining(keep_best, run_dir, started=started)
+        (run_dir / LAST).unlink(missing_ok=True)
         return -float(keep_best.best_model_score or math.nan)
     classifier = load_classifier(
         keep_best.best_model_path, device=device_of(config.trainer.accelerator)
@@ -76,6 +83,7 @@ def train(config: DictConfig, run_dir: Path, *, started: float) -> float:
     write_report(
         classifier, data.splits, data.facts, run_dir, started=started, history=history, monitor=str(keep_best.monitor)
     )
+    (run_dir / LAST).unlink(missing_ok=True)  # a finished run does not go on
     best = float(keep_best.best_model_score)
     return best if keep_best.mode == "max" else -best
 
@@ -88,11 +96,43 @@ def check_only(config: DictConfig) -> None:
         raise UserError(f"only={config.only} takes one process: leave trainer=ddp and trainer.devices out")
 
 
+def fit(
+    config: DictConfig,
+    data: TextDataModule,
+    module: LightningClassifier,
+    keep_best: ModelCheckpoint,
+    keep_last: KeepLast,
+    *,
+    resumed: bool,
+) -> Trainer:
+    """Train, from the start or from where `keep_last` left off. Raises `Stopped`, after saying what is there."""
+    run_dir = keep_last.path.parent
+    trainer = make_trainer(
+        config,
+        data,
+        keep_best,
+        d_model=module.classifier.architecture["d_model"],
+        on_start=lambda: write_settings(config, data, run_dir),
+        keep_last=keep_last,
+    )
+    if config.trainer.compile:
+        module.classifier.compile(dynamic=True)  # in place: the weights keep their names
+    shard_if_asked(trainer, module)
+    try:
+        with several_processes(), keep_last.stop.listening() if trainer.world_size == 1 else nullcontext():
+            trainer.fit(module, data, ckpt_path=keep_last.path if resumed else None, weights_only=True)
+        keep_last.stop.raise_if_asked()
+    except Stopped:
+        say_stopped(run_dir, step=trainer.global_step)
+        raise
+    return trainer
+
+
 def write_pretraining(keep_best: ModelCheckpoint, run_dir: Path, *, started: float) -> None:
     """The last lines of a run with `task=mlm`, and its `metrics.json`."""
     loss, seconds = float(keep_best.best_model_score or math.nan), time.perf_counter() - started
     metrics = {"val/loss": loss, "seconds/total": seconds}
-    (run_dir / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
+    write_whole(run_dir / "metrics.json", (json.dumps(metrics, indent=2) + "\n").encode())
     log.info("guessed     perplexity %.1f on the hidden tokens of validation", math.exp(loss))
     log.info("files       %s/  after %.0f s", run_dir, seconds)
     log.info("next        the same command without task=mlm, and with model.init_from=%s", keep_best.best_model_path)
@@ -102,5 +142,6 @@ def write_settings(config: DictConfig, data: TextDataModule, run_dir: Path) -> N
     """Keep what was asked and what was found in the data: once training starts, so that a mistake leaves nothing."""
     if not is_first_process():
         return
-    OmegaConf.save(config, run_dir / "config.yaml", resolve=True)
-    (run_dir / "check.json").write_text(json.dumps(data.facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_whole(run_dir / "config.yaml", OmegaConf.to_yaml(config, resolve=True).encode())
+    facts = json.dumps(data.facts, indent=2, ensure_ascii=False) + "\n"
+    write_whole(run_dir / "check.json", facts.encode("utf-8", "surrogatepass"))

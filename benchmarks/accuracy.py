@@ -22,7 +22,8 @@ from assembly import make_data, make_module
 from benchmarks.common import write_result
 from benchmarks.corpus import configuration
 from data.batching import LengthBatchSampler
-from trainer import make_keep_best, make_trainer
+from monitoring import make_keep_best
+from trainer import make_trainer
 
 SEEDS = (0, 1, 2)
 COMMON = ("monitor=val/accuracy", "optimizer.lr=5e-4", "trainer.max_epochs=8", "patience=8", "model.max_len=64")

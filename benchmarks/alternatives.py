@@ -23,7 +23,8 @@ from omegaconf import DictConfig
 
 from assembly import make_data, make_module
 from benchmarks.common import RESULTS, ROOT, write_result
-from trainer import make_keep_best, make_trainer
+from monitoring import make_keep_best
+from trainer import make_trainer
 
 TREC = ROOT.parent / "shared" / "datasets" / "trec"
 COMMON = ["monitor=val/accuracy", "trainer.max_epochs=15", "patience=15"]

@@ -26,7 +26,8 @@ import sys; sys.argv = ["train.py"]
 from hydra import compose, initialize_config_dir
 import training
 from assembly import make_data, make_module
-from trainer import make_keep_best, make_trainer
+from monitoring import make_keep_best
+from trainer import make_trainer
 from pathlib import Path
 with initialize_config_dir(str(Path.cwd() / "conf"), version_base="1.3"):
     config = compose("config", overrides=OVERRIDES)

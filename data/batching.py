@@ -69,6 +69,7 @@ class LengthBatchSampler(Sampler):
         self.rows = np.arange(len(lengths)) if rows is None else rows
         self.lengths = lengths.numpy()[self.rows]
         self.seed, self.shuffle, self.epoch = seed, shuffle, 0
+        self.skip = 0  # batches left out of the next epoch, which a stopped run has already read
         ascending = np.sort(self.lengths)
         # The noise moves a text by at most this factor in the ranking, so the budget holds for any epoch.
         widest = np.ceil(ascending * ((1 + JITTER) / (1 - JITTER))) if shuffle else ascending
@@ -87,7 +88,8 @@ class LengthBatchSampler(Sampler):
         noise = rng.uniform(1 - JITTER, 1 + JITTER, len(self.lengths)) if self.shuffle else 1.0
         batches = np.split(self.rows[np.argsort(self.lengths * noise, kind="stable")], self.ends[:-1])
         order = rng.permutation(len(batches)) if self.shuffle else range(len(batches))
-        yield from (batches[i] for i in order)
+        skip, self.skip = self.skip, 0
+        yield from (batches[i] for i in order[skip:])
 
 
 def balanced_rows(labels: Tensor, *, seed: int) -> np.ndarray:

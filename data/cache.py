@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import TypeVar
 from errors import UserError
 
 T = TypeVar("T")
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def digest(*parts: object) -> str:
@@ -38,7 +40,14 @@ def cached(cache_dir: str, name: str, *, build: Callable[[Path], object], read: 
             f"cache_dir={cache_dir}: cannot be written ({error.strerror}); choose another folder"
         ) from error
     try:
-        build(unfinished)
+        try:
+            build(unfinished)
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            raise UserError(
+                f"cache_dir={cache_dir}: no room for what is prepared there ({error.strerror}); choose another folder"
+            ) from error
         try:
             unfinished.rename(folder)
         except OSError:

@@ -65,6 +65,7 @@ class TextDataModule(LightningDataModule):
         if self.splits is not None:
             return
         self.splits, self.facts, key, self.stream = self.prepare()
+        self.key = key  # changes whenever the texts or labels do
         self.task, self.labels = self.facts["task"], self.facts["labels"]
         check_sampler(self.sampler, self.task)
         say(text_lines(self.facts))

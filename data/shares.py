@@ -42,6 +42,15 @@ class SharedBatches(Sampler):
     def __init__(self, sampler: LengthBatchSampler, *, rank: int, world: int, window: int) -> None:
         self.sampler, self.rank, self.world, self.window = sampler, rank, world, window
 
+    @property
+    def skip(self) -> int:
+        """Batches left out of the next epoch; whole windows."""
+        return self.sampler.skip
+
+    @skip.setter
+    def skip(self, batches: int) -> None:
+        self.sampler.skip = batches
+
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch whose order is yielded; Lightning calls it."""
         self.sampler.set_epoch(epoch)

@@ -27,7 +27,7 @@ def encoded_on_disk(
         with open(folder / "ids", "wb") as file:
             for start in range(0, len(texts), ROWS):
                 part = encode(tokenizer, texts[start : start + ROWS], max_len=max_len, truncation=truncation)
-                part.ids.numpy().tofile(file)
+                file.write(part.ids.numpy().data)  # not tofile: it would not say why it fails
                 lengths.append(part._replace(ids=part.ids[:0]))
         pieces = torch.cat([part.pieces.diff() for part in lengths])
         counts = torch.cat([part.texts.diff() for part in lengths])

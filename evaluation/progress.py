@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 from pytorch_lightning import Callback, LightningModule, Trainer
 
@@ -15,6 +16,12 @@ class EpochLine(Callback):
 
     def __init__(self) -> None:
         self.history: list[dict[str, float]] = []
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"history": self.history}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.history = state_dict["history"]
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.started = time.perf_counter()

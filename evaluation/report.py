@@ -21,6 +21,7 @@ from evaluation.calibration import trust
 from evaluation.compare import compare, intervals, resampled
 from evaluation.findings import findings
 from evaluation.metrics import SCORES, sentence
+from files import write_whole
 from model.text_classifier import TextClassifier
 
 log = logging.getLogger("heed")
@@ -57,7 +58,7 @@ def write_report(
     if not labelled.all():
         write_predictions(classifier, test.only(~labelled), run_dir / "predictions.jsonl")
     metrics["seconds/total"] = time.perf_counter() - started
-    (run_dir / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
+    write_whole(run_dir / "metrics.json", (json.dumps(metrics, indent=2) + "\n").encode())
     validation = splits["validation"]
     step = max(1, -(-len(validation) // MOST_VALIDATED))
     try:

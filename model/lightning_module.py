@@ -72,6 +72,7 @@ class LightningClassifier(LightningModule):
         self.make_optimizer, self.label_smoothing, self.checkpoint = make_optimizer, label_smoothing, checkpoint
         self.train_loss, self.val_loss = (MeanMetric(nan_strategy="disable") for _ in range(2))  # looking stalls a GPU
         self.val_metrics = MetricCollection(METRICS[task.name](len(task.labels)), prefix="val/")
+        self.gradient_norm = torch.tensor(0.0)  # of the latest optimizer step, before clipping
         self.validated: list[tuple[Tensor, Tensor]] = []  # logits and targets of the latest validation
         self.averaged: Callable[[], dict[str, Tensor]] | None = None  # weights to keep instead, where they are averaged
 
@@ -118,13 +119,12 @@ class LightningClassifier(LightningModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
+        # Lightning's own refuses a fused optimizer in mixed precision; the norm is wanted also where nothing is clipped
+        self.gradient_norm = clip_grad_norm_(self.parameters(), gradient_clip_val or math.inf)
         every = getattr(self.trainer, "log_every_n_steps", 0)
-        logs = bool(every) and (self.trainer.global_step + 1) % every == 0
-        if gradient_clip_val or logs:  # Lightning's own clipping refuses a fused optimizer in mixed precision
-            norm = clip_grad_norm_(self.parameters(), gradient_clip_val or math.inf)
-        if logs:
+        if every and (self.trainer.global_step + 1) % every == 0:
             rate = max(group["lr"] for group in optimizer.param_groups)
-            self.log_dict({"train/grad_norm": norm, "train/lr": rate})  # only now is the norm waited for
+            self.log_dict({"train/grad_norm": self.gradient_norm, "train/lr": rate})  # only now is the norm waited for
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Say what predicts by itself; keep averaged weights in a file of weights alone, of which callbacks never hear."""

@@ -12,8 +12,8 @@ from assembly import make_data
 from data.batching import EncodedTexts
 from errors import UserError
 from model import load_classifier
+from monitoring import choose_monitor
 from tests.conftest import FRUIT, ROOT, TOOLS
-from trainer import choose_monitor
 from training import train
 
 QUICK = ("experiment=quick", "tokenizer.min_frequency=1", "trainer.accelerator=cpu")
