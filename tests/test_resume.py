@@ -84,6 +84,11 @@ def result(folder: Path) -> tuple[dict, dict, dict]:
     return {name: weight.numpy().tobytes() for name, weight in content["state_dict"].items()}, content["heed"], metrics
 
 
+def strip(epochs: list[dict[str, float]]) -> list[dict[str, float]]:
+    """Without the seconds, which differ."""
+    return [{key: value for key, value in epoch.items() if "second" not in key} for epoch in epochs]
+
+
 def epoch_lines(capsys) -> list[str]:
     """What has been said about epochs since the last call, without the seconds."""
     lines = capsys.readouterr().out.splitlines()
@@ -96,10 +101,11 @@ def epoch_lines(capsys) -> list[str]:
         (1, ()),  # nothing done yet
         (10, ()),  # within the second epoch of three
         (13, ()),  # the first step of the third
-        (10, ("+trainer.accumulate_grad_batches=2", "save_every=1")),
+        (10, ("trainer.accumulate_grad_batches=2", "save_every=1")),
         (13, ("trainer.max_epochs=null", "trainer.max_steps=16", "save_every=null")),
         (11, ("sampler=balanced", "+trainer.val_check_interval=0.5", "trainer.precision=bf16-mixed", "save_every=1")),
         (10, ("task=mlm",)),
+        (10, ("ema=0.9", "trainer.log_every_n_steps=2")),
     ],
 )
 def test_a_killed_run_goes_on_bit_for_bit(start, capsys, step, overrides):
@@ -113,6 +119,10 @@ def test_a_killed_run_goes_on_bit_for_bit(start, capsys, step, overrides):
     assert epoch_lines(capsys) == lines[n_seen:]
     assert result(folder) == result(whole)
     assert {path.name for path in folder.iterdir()} == {path.name for path in whole.iterdir()}
+    assert (folder / "metrics.csv").read_text() == (whole / "metrics.csv").read_text()
+    if (whole / "report").exists():
+        curves = [json.loads((run / "report" / "report.json").read_text())["history"] for run in (folder, whole)]
+        assert [strip(epochs) for epochs in curves[:1]] == [strip(epochs) for epochs in curves[1:]]
 
 
 def steps_taken(folder: Path) -> int:
@@ -238,7 +248,8 @@ def test_on_a_full_disk_the_checkpoint_before_stays(start, tmp_path):
     ):
         start("run")
     folder = tmp_path / "run"
-    assert {path.name for path in folder.iterdir()} == {"last.ckpt", "best.ckpt", "config.yaml", "check.json"}
+    left = {"last.ckpt", "best.ckpt", "config.yaml", "check.json", "metrics.csv"}
+    assert {path.name for path in folder.iterdir()} == left
     assert torch.load(folder / "last.ckpt", weights_only=True)["global_step"] == 6
     whole = start("whole")
     go_on(folder)
