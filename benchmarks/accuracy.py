@@ -9,6 +9,7 @@ Validation accuracy of the best epoch on `trec` (the bundled articles where it i
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import tempfile
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ import numpy as np
 from torch import nn
 
 from assembly import make_data, make_module
-from benchmarks.common import write_result
+from benchmarks.common import read_result, write_result
 from benchmarks.corpus import configuration
 from data.batching import LengthBatchSampler
 from monitoring import make_keep_best
@@ -57,9 +58,14 @@ def accuracy(precision: str, seed: int) -> float:
 
 
 def main() -> None:
-    found: dict[str, list[float]] = {name: [] for name in VARIANTS}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    what = "default: all; the figures of others stay as they were"
+    parser.add_argument("--variants", nargs="*", default=list(VARIANTS), choices=list(VARIANTS), help=what)
+    chosen = parser.parse_args().variants
+    found: dict[str, list[float]] = read_result("accuracy").get("accuracy", {}) | {name: [] for name in chosen}
     for seed in SEEDS:
-        for name, (precision, patch) in VARIANTS.items():
+        for name in chosen:
+            precision, patch = VARIANTS[name]
             if patch is not None:
                 patch.start()
             found[name].append(accuracy(precision, seed))
