@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import subprocess
+import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
@@ -40,6 +41,13 @@ def write_result(name: str, figures: dict[str, Any]) -> None:
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps({**figures, "machine": machine()}, indent=2) + "\n"
     (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def train(folder: Path, *overrides: str) -> dict[str, float]:
+    """The metrics of `python train.py`, whose files are left in `folder`."""
+    command = [sys.executable, "train.py", *overrides, f"hydra.run.dir={folder}"]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return json.loads((folder / "metrics.json").read_text())
 
 
 def read_result(name: str) -> dict[str, Any]:

@@ -10,24 +10,14 @@ a seed sees the texts of train alone. About an hour on one core; `--corpora`, `-
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.common import ROOT, write_result
+from benchmarks.common import train, write_result
 from benchmarks.corpus import source
 
 CORPORA = ("bbc_news", "trec", "sst2", "reuters_r8")
-
-
-def train(folder: Path, *overrides: str) -> dict[str, float]:
-    """The metrics of one run that leaves its files in `folder`."""
-    command = [sys.executable, "train.py", *overrides, f"hydra.run.dir={folder}"]
-    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    return json.loads((folder / "metrics.json").read_text())
 
 
 def compare(corpus: str, *, seed: int, steps: int) -> dict[str, float]:

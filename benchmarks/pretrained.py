@@ -11,10 +11,7 @@ against `transformers`' Trainer, same weights and tokens, in turns. Corpora that
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -25,7 +22,7 @@ from transformers import AutoConfig, AutoModel, BertForSequenceClassification
 from transformers.utils import logging as transformers_logging
 
 from assembly import make_data, make_module
-from benchmarks.common import ROOT, read_result, write_result
+from benchmarks.common import read_result, train, write_result
 from benchmarks.contestants import Meter
 from benchmarks.corpus import configuration, source
 from benchmarks.training import WARM_UP, heed, hub_trainer
@@ -87,17 +84,8 @@ def parities() -> dict[str, float]:
 
 def run(corpus: str, seed: int) -> dict[str, float]:
     """The metrics of `python train.py model=minilm` on a corpus with its own splits."""
-    with tempfile.TemporaryDirectory() as out:
-        command = [
-            sys.executable,
-            "train.py",
-            "model=minilm",
-            f"seed={seed}",
-            f"hydra.run.dir={out}/run",
-            *source(corpus),
-        ]
-        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-        return json.loads(Path(out, "run", "metrics.json").read_text())
+    with tempfile.TemporaryDirectory() as folder:
+        return train(Path(folder, "run"), *MODEL, f"seed={seed}", *source(corpus))
 
 
 def throughput() -> dict[str, float]:
