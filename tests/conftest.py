@@ -42,6 +42,15 @@ FRUIT = ["ripe red apple", "a sweet pear", "yellow banana peel", "an apple and a
 TOOLS = ["a heavy hammer", "saw and hammer", "rusty nail", "drill the hole", "a long saw blade", "drill and nail"]
 
 
+def pytest_configure(config) -> None:
+    """Of several processes that run the tests, give each and its children a core of their own: threads that share are slow."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if worker and hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
+        torch.set_num_threads(1)
+
+
 @pytest.fixture
 def network() -> Callable[..., Classifier]:
     """Build a small network in eval mode with a head that is not zero; keyword arguments change its architecture."""
