@@ -35,6 +35,7 @@ from benchmarks.contestants import Meter, TorchEncoder, XTransformersEncoder, be
 from benchmarks.corpus import MAX_LEN, SHAPE, configuration
 from data.datamodule import TextDataModule
 from model.device import physical_cores
+from trainer import quiet
 
 ROUNDS = 3
 WARM_UP = 3  # steps not counted
@@ -165,6 +166,7 @@ def operations_a_token(data: TextDataModule, *, d_model: int, n_layers: int, d_f
 
 def train_one(name: str, *, seed: int) -> None:
     """Train one contestant; print its rate, its share of real tokens, and for ours the share of the ceiling, as JSON."""
+    quiet()
     warnings.filterwarnings("ignore")
     transformers_logging.set_verbosity_error()
     torch.set_num_threads(physical_cores())
