@@ -88,11 +88,11 @@ def run(corpus: str, seed: int) -> dict[str, float]:
         return train(Path(folder, "run"), *MODEL, f"seed={seed}", *source(corpus))
 
 
-def throughput() -> dict[str, float]:
+def throughput(rounds: int) -> dict[str, float]:
     """Real tokens a second of both, fine-tuning the same weights; the median of rounds in which they take turns."""
     data = make_data(configuration(*MODEL))
     found: dict[str, list[Meter]] = {"heed": [], "Trainer, batches of 32": [], "Trainer, its default of 8": []}
-    for seed in range(ROUNDS):
+    for seed in range(rounds):
         found["heed"].append(heed(data, precision="bf16-mixed", steps=STEPS, overrides=MODEL))
         for name, size in (("Trainer, batches of 32", 32), ("Trainer, its default of 8", 8)):
             network = BertForSequenceClassification.from_pretrained(folder(), num_labels=len(data.labels))
@@ -121,6 +121,7 @@ def main() -> None:
         "--parts", nargs="*", default=PARTS, choices=PARTS, help="default: all; others stay as they were"
     )
     parser.add_argument("--corpora", nargs="*", default=CORPORA, choices=CORPORA, help="default: all")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of the throughput (default: %(default)s)")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     transformers_logging.set_verbosity_error()
@@ -128,7 +129,8 @@ def main() -> None:
     if "parity" in arguments.parts:
         figures["parity"] = {**parities(), "minilm": parity()}
     if "throughput" in arguments.parts:
-        rates = throughput()
+        rates = throughput(arguments.rounds)
+        figures["rounds"] = arguments.rounds
         figures["tokens_a_second"] = rates
         figures["ratio_trainer"] = rates["heed"] / rates["Trainer, batches of 32"]
         figures["ratio_trainer_batches_of_8"] = rates["heed"] / rates["Trainer, its default of 8"]
