@@ -14,6 +14,7 @@ from pytorch_lightning import Callback, LightningModule, Trainer
 from torch import Tensor
 
 from errors import Stopped, UserError
+from model.lightning_module import whole
 
 EVERY = 50  # steps between two looks: each waits for the device
 
@@ -52,7 +53,7 @@ class FiniteWatch(Callback):
         self.unseen = []
         values = torch.stack([torch.stack(losses).float(), torch.stack(norms).float()]).cpu()  # (2, steps)
         wrong = (~values.isfinite().all(dim=0)).nonzero().flatten().tolist()
-        weights = [parameter.isfinite().all() for parameter in trainer.lightning_module.parameters()]
+        weights = [whole(parameter.isfinite().all()) for parameter in trainer.lightning_module.parameters()]
         if not wrong and bool(torch.stack(weights).all()):
             return
         i = wrong[0] if wrong else -1

@@ -15,6 +15,7 @@ from pytorch_lightning import LightningModule
 from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 from torch.nn import Module
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import Optimizer
@@ -120,7 +121,7 @@ class LightningClassifier(LightningModule):
         gradient_clip_algorithm: str | None = None,
     ) -> None:
         # Lightning's own refuses a fused optimizer in mixed precision; the norm is wanted also where nothing is clipped
-        self.gradient_norm = clip_grad_norm_(self.parameters(), gradient_clip_val or math.inf)
+        self.gradient_norm = whole(clip_grad_norm_(self.parameters(), gradient_clip_val or math.inf))
         every = getattr(self.trainer, "log_every_n_steps", 0)
         if every and (self.trainer.global_step + 1) % every == 0:
             rate = max(group["lr"] for group in optimizer.param_groups)
@@ -135,6 +136,11 @@ class LightningClassifier(LightningModule):
             validated = [torch.cat(parts).cpu() for parts in zip(*self.validated, strict=True)]
             task = task.calibrated(*gathered(validated))
         checkpoint["heed"] = {**self.checkpoint, "task": task.facts()}
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """The tensor itself, put together where several processes hold a part each."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def gathered(parts: list[Tensor]) -> list[Tensor]:
