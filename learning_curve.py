@@ -21,8 +21,8 @@ from assembly import make_module
 from data.datamodule import TextDataModule
 from encoding import plain
 from errors import UserError
-from evaluation.baseline import MOST_TEXTS, linear_baseline
-from evaluation.metrics import NAMES, SCORES, SHARES
+from evaluation.baseline import MOST_TEXTS, linear_baseline, stride
+from evaluation.metrics import NAMES, SCORES, shown
 from evaluation.progress import EpochLine
 from model.checkpoint import load_classifier
 from monitoring import choose_monitor, make_keep_best
@@ -110,7 +110,7 @@ def answers(config: DictConfig, data: TextDataModule, rows: np.ndarray, test: Da
 def baseline_answers(data: TextDataModule, rows: np.ndarray, test: Dataset) -> list[Any]:
     """What the linear model says, fitted on the same texts, at most `MOST_TEXTS` of them."""
     assert data.splits is not None
-    train = data.splits["train"].select(rows[:: max(1, -(-len(rows) // MOST_TEXTS))])
+    train = data.splits["train"].select(rows[:: stride(len(rows), MOST_TEXTS)])
     texts = [plain(text) for text in train["text"]]
     return linear_baseline(data.task, texts, train["label"][:], [plain(text) for text in test["text"]])
 
@@ -126,11 +126,6 @@ def spread(
         scores = [SCORES[task](some, [said[i] for i in drawn])[name] for said in (first, second)]
         differences.append(scores[1] - scores[0])
     return float(np.std(differences))
-
-
-def shown(name: str, score: float) -> str:
-    """A score as it is printed."""
-    return f"{100 * score:.1f} %" if name in SHARES else f"{score:.3f}"
 
 
 def draw(points: list[dict[str, Any]], name: str, path: Path) -> None:

@@ -39,8 +39,8 @@ def main() -> None:
         parts = [parts_of(text, classifier.n_parts) for text in chunk]
         predictions = classifier.predict(parts, abstain=arguments.abstain)
         for text, prediction in zip(chunk, predictions, strict=True):
-            as_asked = as_json(text, prediction, classifier) if arguments.json else None
-            print(as_asked or as_line(prediction, top_k=arguments.top_k))
+            json_asked, top_k = arguments.json, arguments.top_k
+            print(as_json(text, prediction, classifier) if json_asked else as_line(prediction, top_k=top_k))
             if arguments.explain:
                 from evaluation.explanation import explain  # rich and the rest only where asked for
 

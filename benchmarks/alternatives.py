@@ -13,9 +13,7 @@ import argparse
 import json
 import logging
 import statistics
-import tempfile
 import time
-from pathlib import Path
 
 import torch
 from hydra import compose, initialize_config_dir
@@ -23,8 +21,7 @@ from omegaconf import DictConfig
 
 from assembly import make_data, make_module
 from benchmarks.common import RESULTS, ROOT, write_result
-from monitoring import make_keep_best
-from trainer import make_trainer
+from benchmarks.validation import best_score
 
 TREC = ROOT.parent / "shared" / "datasets" / "trec"
 COMMON = ["monitor=val/accuracy", "trainer.max_epochs=15", "patience=15"]
@@ -55,14 +52,7 @@ def configuration(overrides: list[str], seed: int) -> DictConfig:
 
 
 def accuracy(overrides: list[str], seed: int) -> float:
-    config = configuration(overrides, seed)
-    data = make_data(config)
-    with tempfile.TemporaryDirectory() as folder:
-        keep_best = make_keep_best(config, data, Path(folder))
-        trainer = make_trainer(config, data, keep_best, d_model=config.model.d_model, on_start=lambda: None)
-        trainer.fit(make_module(config, data), data)
-    assert keep_best.best_model_score is not None
-    return float(keep_best.best_model_score)
+    return best_score(configuration(overrides, seed))
 
 
 class Stepper:

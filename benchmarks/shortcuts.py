@@ -11,20 +11,16 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
 from torch import nn
 
-from assembly import make_data, make_module
 from benchmarks.common import read_result, write_result
 from benchmarks.corpus import configuration
+from benchmarks.validation import best_score
 from data.batching import LengthBatchSampler
-from monitoring import make_keep_best
-from trainer import make_trainer
 
 SEEDS = (0, 1, 2)
 COMMON = ("monitor=val/accuracy", "optimizer.lr=5e-4", "trainer.max_epochs=8", "patience=8", "model.max_len=64")
@@ -47,14 +43,7 @@ VARIANTS = {
 
 
 def accuracy(precision: str, seed: int) -> float:
-    config = configuration(*COMMON, f"trainer.precision={precision}", f"seed={seed}", corpus="trec")
-    data = make_data(config)
-    with tempfile.TemporaryDirectory() as folder:
-        keep_best = make_keep_best(config, data, Path(folder))
-        trainer = make_trainer(config, data, keep_best, d_model=config.model.d_model, on_start=lambda: None)
-        trainer.fit(make_module(config, data), data)
-    assert keep_best.best_model_score is not None
-    return float(keep_best.best_model_score)
+    return best_score(configuration(*COMMON, f"trainer.precision={precision}", f"seed={seed}", corpus="trec"))
 
 
 def main() -> None:

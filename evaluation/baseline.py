@@ -18,6 +18,11 @@ from sklearn.preprocessing import MultiLabelBinarizer
 MOST_TEXTS = 50_000  # training texts the baseline reads: TF-IDF of word pairs holds a vocabulary that grows with them
 
 
+def stride(n_texts: int, most: int) -> int:
+    """Take each so-manyeth of the texts, and they are at most `most`, spread over all."""
+    return max(1, -(-n_texts // most))
+
+
 def linear_baseline(
     task: str, train_texts: Sequence[str], train_labels: Sequence[Any], texts: Sequence[str]
 ) -> list[Any]:

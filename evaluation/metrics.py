@@ -72,9 +72,9 @@ WITH_INTERVAL = ("accuracy", "micro_f1", "mse")
 def sentence(scores: dict[str, float]) -> str:
     """The scores on one line; shares in percent, the main score with its interval."""
     parts = []
-    for name, shown in NAMES.items():
+    for name, called in NAMES.items():
         if name in scores and not np.isnan(scores[name]):
-            parts.append(f"{shown} {number(name, scores[name])}" + " %" * (name in SHARES))
+            parts.append(f"{called} {shown(name, scores[name])}")
             if name in WITH_INTERVAL and f"{name}_low" in scores:
                 low, high = (number(name, scores[f"{name}_{end}"]) for end in ("low", "high"))
                 parts[-1] += f" (95 % interval {low} to {high})"
@@ -87,7 +87,12 @@ def with_interval(name: str, scores: dict[str, float]) -> str:
         return ""
     low, high = scores.get(f"{name}_low"), scores.get(f"{name}_high")
     interval = f" ({number(name, low)} to {number(name, high)})" if low is not None and high is not None else ""
-    return number(name, scores[name]) + " %" * (name in SHARES) + interval
+    return shown(name, scores[name]) + interval
+
+
+def shown(name: str, value: float) -> str:
+    """A score as it is printed, a share with its sign."""
+    return number(name, value) + " %" * (name in SHARES)
 
 
 def number(name: str, value: float) -> str:

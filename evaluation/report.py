@@ -16,7 +16,7 @@ from datasets import Dataset, DatasetDict
 
 from encoding import plain
 from evaluation.answers import Answers, answers_of
-from evaluation.baseline import MOST_TEXTS, constant_baseline, linear_baseline
+from evaluation.baseline import MOST_TEXTS, constant_baseline, linear_baseline, stride
 from evaluation.calibration import trust
 from evaluation.compare import compare, intervals, resampled
 from evaluation.findings import findings
@@ -60,7 +60,7 @@ def write_report(
     metrics["seconds/total"] = time.perf_counter() - started
     write_whole(run_dir / "metrics.json", (json.dumps(metrics, indent=2) + "\n").encode())
     validation = splits["validation"]
-    step = max(1, -(-len(validation) // MOST_VALIDATED))
+    step = stride(len(validation), MOST_VALIDATED)
     try:
         seen = answers_of(classifier, validation.select(range(0, len(validation), step)), "validation", step=step)
         found |= {"history": list(history), **findings(task, scored, seen), **circumstances(run_dir, started)}
@@ -92,7 +92,7 @@ def scores_of_all(
     apart = np.flatnonzero(~np.isin(test.rows, facts["near_duplicates"]["test"]))
     if 0 < len(apart) < len(test.rows):
         score("apart", test.predicted, f"without {len(test.rows) - len(apart):,} that are nearly in train", list(apart))
-    step = max(1, -(-len(train) // MOST_TEXTS))
+    step = stride(len(train), MOST_TEXTS)
     chosen = train.select(range(0, len(train), step))
     train_texts, train_labels = [plain(text) for text in chosen["text"]], chosen["label"][:]
     linear = linear_baseline(task, train_texts, train_labels, test.texts)

@@ -29,8 +29,9 @@ def trained(command, corpus):
     return train
 
 
-def test_transformers_gives_equal_logits(command, trained, tmp_path):
-    checkpoint = trained(*AS_BERT)
+def test_transformers_gives_equal_logits(command, trained, corpus, tmp_path):
+    learned = (f"data.validation={corpus}", "data.drop_leaks=false", "trainer.max_epochs=40", "monitor=val/loss")
+    checkpoint = trained(*AS_BERT, *learned)
     result = command("export.py", checkpoint, "--to", "hf", "there")
     assert (result.returncode, result.stderr) == (0, "")
     theirs = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "there").eval()
@@ -41,7 +42,7 @@ def test_transformers_gives_equal_logits(command, trained, tmp_path):
     with torch.inference_mode():
         expected = ours.predict_proba(texts)
         found = theirs(**inputs).logits
-    assert expected.std() > 0.01  # it tells texts apart
+    assert expected.std() > 0.1  # it has learned something
     torch.testing.assert_close(found.log_softmax(dim=-1), expected.log(), atol=1e-4, rtol=0)
     assert [theirs.config.id2label[i] for i in range(2)] == ours.labels
 

@@ -1,6 +1,5 @@
 import json
 import re
-import time
 from pathlib import Path
 from unittest import mock
 
@@ -13,28 +12,14 @@ from data.batching import EncodedTexts
 from errors import UserError
 from model import load_classifier
 from monitoring import choose_monitor
-from tests.conftest import FRUIT, ROOT, TOOLS
+from tests.conftest import FRUIT, QUICK, ROOT, TOOLS
 from training import train
 
-QUICK = ("experiment=quick", "tokenizer.min_frequency=1", "trainer.accelerator=cpu")
 CHOICES = [f"{path.parent.name}={path.stem}" for path in sorted((ROOT / "conf").glob("*/[!_]*.yaml"))]
 WEIGHTS = ["model=minilm", "model=pretrained", "tokenizer=pretrained"]  # run in test_finetuning.py
 
 
 ELSEWHERE = ["trainer=ddp", "trainer=fsdp", "logger=tensorboard", "logger=wandb", "logger=mlflow", "hparams=optuna"]
-
-
-@pytest.fixture
-def run(configure, corpus, tmp_path):
-    """Train on the small corpus in this process; return the run's folder."""
-
-    def training(*overrides: str, name: str = "run") -> Path:
-        folder = tmp_path / name
-        folder.mkdir()
-        train(configure("data=files", f"data.train={corpus}", *QUICK, *overrides), folder, started=time.perf_counter())
-        return folder
-
-    return training
 
 
 def weights(folder: Path) -> torch.Tensor:

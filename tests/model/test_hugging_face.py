@@ -46,7 +46,7 @@ KINDS = {
 def classifier(task: str = "single_label", **architecture) -> TextClassifier:
     tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    facts = {"mean": 5.0, "spread": 3.0} if task == "regression" else {"temperature": 1.7}
+    facts = {"mean": 5.0, "spread": 3.0} if task == "regression" else {"temperature": 0.7}
     labels = ["score"] if task == "regression" else list("abc")
     torch.manual_seed(0)
     network = build_classifier(**{**architecture, "n_classes": len(labels)})
@@ -73,7 +73,7 @@ def test_equal_logits(tmp_path, architecture):
     save_for_transformers(ours, tmp_path / "there")
     expected = ours.predict_proba(TEXTS).log()
     found = logits_there(tmp_path / "there", TEXTS)
-    assert expected.std() > 0.05
+    assert expected.std() > 0.1
     torch.testing.assert_close(found.log_softmax(dim=-1), expected, atol=5e-5, rtol=0)
 
 
