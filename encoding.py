@@ -38,7 +38,8 @@ class TokenIds(NamedTuple):
 def encode(
     tokenizer: Tokenizer, texts: Sequence[str | Sequence[str]], *, max_len: int, truncation: str = "head"
 ) -> TokenIds:
-    """Tokenise into `[CLS] text [SEP]`, or `[CLS] part [SEP] part [SEP]` where a text is a list of parts.
+    """Tokenise into `[CLS] text [SEP]`, or `[CLS] part [SEP] part [SEP]` where a text is a list of parts; RoBERTa's tokenizers
+    put two separators between parts, `<s> part </s></s> part </s>` (Liu et al. 2019, arXiv:1907.11692).
 
     More than `max_len` tokens in all are cut as `truncation` says, the longest part first. A text without any token
     (empty, only blanks) becomes one `[UNK]`; a lone surrogate becomes "?"; a special token spelled in the text is text.
@@ -49,6 +50,7 @@ def encode(
     cut = TRUNCATIONS[truncation]
     tokenizer.encode_special_tokens = True
     unknown, cls, sep = (special_id(tokenizer, token) for token in (UNK, CLS, SEP))
+    between = [sep] if tokenizer.token_to_id(SEP) == sep else [sep, sep]
     flat: list[np.ndarray] = [np.empty(0, np.int32)]
     piece_lengths: list[int] = []
     pieces_of_text: list[int] = []
@@ -62,14 +64,17 @@ def encode(
             parts = [next(encodings).ids for _ in text]
             if not any(parts):
                 parts[0] = [unknown]
-            shares = share_out([len(part) for part in parts], max_len - 1 - len(parts))
-            earlier = [t for part, share in zip(parts[:-1], shares, strict=False) for t in (*cut(part, share)[0], sep)]
+            n_special = 2 + len(between) * (len(parts) - 1)
+            shares = share_out([len(part) for part in parts], max_len - n_special)
+            earlier: list[int] = []
+            for part, share in zip(parts[:-1], shares, strict=False):
+                earlier += (*cut(part, share)[0], *between)
             pieces = cut(parts[-1], shares[-1])
             for piece in pieces:
                 chunk += [cls, *earlier, *piece, sep]
                 piece_lengths.append(len(earlier) + len(piece) + 2)
             pieces_of_text.append(len(pieces))
-            n_tokens.append(sum(map(len, parts)) + 1 + len(parts))
+            n_tokens.append(sum(map(len, parts)) + n_special)
         flat.append(np.array(chunk, np.int32))
     return TokenIds(
         torch.from_numpy(np.concatenate(flat)),

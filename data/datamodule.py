@@ -74,9 +74,9 @@ class TextDataModule(LightningDataModule):
         self.vocab_size = self.tokenizer.get_vocab_size()
         first = self.splits["train"][0]["text"]
         self.n_parts = 1 if isinstance(first, str) else len(first)
-        if self.max_len < 1 + 2 * self.n_parts:
+        if self.max_len < 3 * self.n_parts:
             raise UserError(
-                f"model.max_len={self.max_len} has no room for {self.n_parts} columns: give {1 + 2 * self.n_parts}"
+                f"model.max_len={self.max_len} has no room for {self.n_parts} columns: give {3 * self.n_parts}"
             )
         self.encoded = {name: self._encode(name, key) for name in self.splits}
         unknown = special_id(self.tokenizer, UNK)

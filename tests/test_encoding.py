@@ -148,3 +148,15 @@ def test_padding_to_a_length_that_recurs_stops_at_the_limit():
         ids, mask, _ = pad(tokens, [0], pad_id=0, limit=limit)
         assert ids.shape == mask.shape == (1, width)
         assert mask.sum() == 17
+
+
+def test_robertas_tokenizers_put_two_separators_between_parts():
+    """As `transformers.RobertaTokenizer` writes a pair: `<s> A </s></s> B </s>`."""
+    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "one", "two", "three"]
+    tokenizer = Tokenizer(models.WordLevel({name: i for i, name in enumerate(names)}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    pair = [["one two three", "two"]]
+    assert rows(tokenizer, pair) == [["<s>", "one", "two", "three", "</s>", "</s>", "two", "</s>"]]
+    assert rows(tokenizer, pair, 7) == [["<s>", "one", "two", "</s>", "</s>", "two", "</s>"]]
+    assert encode(tokenizer, pair, max_len=7).n_tokens.tolist() == [8]
+    assert rows(tokenizer, ["one"]) == [["<s>", "one", "</s>"]]

@@ -269,7 +269,7 @@ def test_fast_dev_run_does_not_crash(run):
         ("only=look", "only=look is unknown: choose null, check, find_lr, learning_curve"),
         ("class_weight=high", "class_weight=high is unknown: choose null or balanced"),
         ("sampler=high", "sampler=high is unknown: choose null or balanced"),
-        ("data.text=[text,label,text,label]", "model.max_len=3 has no room for 4 columns: give 9"),
+        ("data.text=[text,label,text,label]", "model.max_len=3 has no room for 4 columns: give 12"),
     ],
 )
 def test_a_mistake_is_a_sentence_and_leaves_nothing(run, tmp_path, override, sentence):
