@@ -23,6 +23,7 @@ from evaluation.report import write_report
 from files import write_whole
 from find_lr import find_lr
 from learning_curve import learning_curve
+from mixing import mix
 from model.checkpoint import load_classifier
 from model.lightning_module import LightningClassifier
 from monitoring import make_keep_best
@@ -74,18 +75,21 @@ def train(config: DictConfig, run_dir: Path, *, started: float, resumed: bool = 
         write_pretraining(keep_best, run_dir, started=started)
         (run_dir / LAST).unlink(missing_ok=True)
         return -float(keep_best.best_model_score or math.nan)
-    classifier = load_classifier(
-        keep_best.best_model_path, device=device_of(config.trainer.accelerator)
+    best = Path(keep_best.best_model_path)
+    alone = load_classifier(
+        best, device=device_of(config.trainer.accelerator)
     )  # what is tested is the file that is left
+    classifier = (
+        mix(alone, data, best, balanced=bool(config.class_weight or config.sampler)) if config.mix_linear else alone
+    )
     assert data.splits is not None
     assert keep_best.best_model_score is not None
     history = next(callback.history for callback in cast(Any, trainer).callbacks if isinstance(callback, EpochLine))
-    write_report(
-        classifier, data.splits, data.facts, run_dir, started=started, history=history, monitor=str(keep_best.monitor)
-    )
+    how = {"started": started, "history": history, "monitor": str(keep_best.monitor)}
+    write_report(classifier, data.splits, data.facts, run_dir, alone=None if alone is classifier else alone, **how)
     (run_dir / LAST).unlink(missing_ok=True)  # a finished run does not go on
-    best = float(keep_best.best_model_score)
-    return best if keep_best.mode == "max" else -best
+    score = float(keep_best.best_model_score)
+    return score if keep_best.mode == "max" else -score
 
 
 def check_only(config: DictConfig) -> None:

@@ -65,6 +65,13 @@ NAMES = {
     "pearson": "Pearson",
     "spearman": "Spearman",
 }  # as they are printed, in this order
+WHO = {
+    "test": "this classifier",
+    "apart": "without near copies",
+    "alone": "its network alone",
+    "baseline": "TF-IDF + linear",
+    "majority": "majority",
+}  # whose scores a run ends with, as the report names them
 SHARES = ("accuracy", "balanced_accuracy", "macro_f1", "micro_f1", "exact_match")  # printed in percent
 WITH_INTERVAL = ("accuracy", "micro_f1", "mse")
 

@@ -9,10 +9,9 @@ from typing import Any
 from evaluation import pictures
 from evaluation.calibration import N_BINS
 from evaluation.markup import document, figures, heat_table, paragraph, table
-from evaluation.metrics import NAMES, with_interval
+from evaluation.metrics import NAMES, WHO, with_interval
 
 MOST_ROWS = 20
-WHO = {"test": "this classifier", "apart": "without near copies", "baseline": "TF-IDF + linear", "majority": "majority"}
 
 
 def page(found: dict[str, Any]) -> str:
@@ -26,7 +25,7 @@ def page(found: dict[str, Any]) -> str:
 
 
 def summary(found: dict[str, Any]) -> str:
-    """The scores of the three, each with its interval, and what their difference is worth."""
+    """The scores of all, each with its interval, and what their difference is worth."""
     scores = found["summary"]
     names = [name for name in NAMES if any(name in of for of in scores.values())]
     rows = [[WHO[who], *(with_interval(name, of) for name in names)] for who, of in scores.items()]

@@ -36,14 +36,16 @@ def write_report(
     run_dir: Path,
     *,
     started: float,
+    alone: TextClassifier | None = None,
     history: Sequence[dict[str, float]] = (),
     monitor: str = "val/loss",
 ) -> None:
     """Score `classifier` and the two baselines on the test texts, log the lines, and write `metrics.json` and `report/`.
 
     Test texts without a label go to `predictions.jsonl` with what was predicted; those that are nearly in training are
-    also left out of a second score. `started` is the run's first moment on `time.perf_counter`, in seconds; `history` is
-    what each epoch measured (`evaluation/progress.py`), `monitor` what chose the best.
+    also left out of a second score. `alone` is the network without a linear model beside it, None where there is none;
+    `started` is the run's first moment on `time.perf_counter`, in seconds; `history` is what each epoch measured
+    (`evaluation/progress.py`), `monitor` what chose the best.
     """
     task, test = classifier.task, answers_of(classifier, splits["test"], "test")
     labelled = np.array([label is not None for label in test.truth], bool)
@@ -51,7 +53,8 @@ def write_report(
     found: dict[str, Any] = {"run": str(run_dir), "task": task.name, "monitor": monitor}
     metrics: dict[str, float] = {}
     if len(scored.rows):
-        summary, found["verdict"], differ = scores_of_all(task.name, scored, splits["train"], facts)
+        by_network = [] if alone is None else answers_of(alone, splits["test"], "test").only(labelled).predicted
+        summary, found["verdict"], differ = scores_of_all(task.name, scored, by_network, splits["train"], facts)
         metrics = {f"{name}/{key}": value for name, of in summary.items() for key, value in of.items()}
         found |= {"summary": summary, "trust": trust(task, scored)}
         metrics |= {**differ, **found["trust"]}
@@ -73,9 +76,10 @@ def write_report(
 
 
 def scores_of_all(
-    task: str, test: Answers, train: Dataset, facts: dict[str, Any]
+    task: str, test: Answers, by_network: list[Any], train: Dataset, facts: dict[str, Any]
 ) -> tuple[dict[str, dict[str, float]], str, dict[str, float]]:
-    """Score ours, and both baselines from at most `MOST_TEXTS` training texts spread over the split; log a line each.
+    """Score ours, what is said `by_network` alone, and both baselines from at most `MOST_TEXTS` training texts spread over the
+    split; log a line each.
 
     Returns the scores of each, the comparison in words, and the comparison as `metrics.json` names it.
     """
@@ -92,6 +96,8 @@ def scores_of_all(
     apart = np.flatnonzero(~np.isin(test.rows, facts["near_duplicates"]["test"]))
     if 0 < len(apart) < len(test.rows):
         score("apart", test.predicted, f"without {len(test.rows) - len(apart):,} that are nearly in train", list(apart))
+    if by_network:
+        score("alone", by_network, "the network without the linear model beside it")
     step = stride(len(train), MOST_TEXTS)
     chosen = train.select(range(0, len(train), step))
     train_texts, train_labels = [plain(text) for text in chosen["text"]], chosen["label"][:]

@@ -10,7 +10,7 @@ from torch import nn
 
 from errors import UserError
 from model.attention import ATTENTIONS, MultiHeadAttention, head_width
-from model.classifier import Classifier
+from model.classifier import Classifier, MixedClassifier
 from model.embedding import SegmentedEmbedding
 from model.encoder import BLOCKS, NORMS, Encoder
 from model.feed_forward import FEED_FORWARDS
@@ -58,6 +58,7 @@ def build_classifier(
     norm_eps: float = 1e-5,
     global_every: int | None = None,
     rotary_bases: Sequence[float] = (BASE, BASE),
+    n_buckets: int = 0,
 ) -> Classifier:
     """Build a network and draw its weights from torch's generator; a checkpoint holds exactly these arguments.
 
@@ -65,7 +66,8 @@ def build_classifier(
     `d_value` of its values (None: d_head), `bias` whether the blocks' maps and norms have one, `window` how far
     `mask=window` sees (not in each `global_every`th block, the first being one), `n_segments` how many parts a text has,
     each ended by `sep_id`; `embedding_norm` norms the embeddings, and a first block with its norm first does not again;
-    `rotary_bases` are those of blocks that see all and of others. Raises `UserError` for what does not fit together.
+    `rotary_bases` are those of blocks that see all and of others; `n_buckets` are those of a linear model beside the network
+    (0: none). Raises `UserError` for what does not fit together.
     """
     architecture = {**locals(), "rotary_bases": list(rotary_bases)}
     part = {key: choose(key, architecture[key]) for key in TABLES}
@@ -98,9 +100,8 @@ def build_classifier(
         norm=make_norm() if part["block"].final_norm else nn.Identity(),
         dropout=dropout,
     )
-    classifier = Classifier(
-        encoder=encoder, pooling=part["pooling"](d_model=d_model), head=nn.Linear(d_model, n_classes)
-    )
+    make = partial(MixedClassifier, n_buckets=n_buckets) if n_buckets else Classifier
+    classifier = make(encoder=encoder, pooling=part["pooling"](d_model=d_model), head=nn.Linear(d_model, n_classes))
     if embedding_norm and part["block"].final_norm:
         encoder.blocks[0].attention_norm = nn.Identity()  # its input is normed already
     classifier.architecture = architecture

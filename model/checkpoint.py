@@ -19,7 +19,12 @@ from model.classifier import Classifier
 from model.task import SingleLabel, make_task
 from model.text_classifier import TextClassifier
 
-OF_THE_HEAD = ("n_classes", "pooling", "dropout")  # arguments in which two networks with one encoder may differ
+OF_THE_HEAD = (
+    "n_classes",
+    "pooling",
+    "dropout",
+    "n_buckets",
+)  # arguments in which two networks with one encoder may differ
 FORMAT = 2  # raised when an older file can no longer be read
 
 

@@ -76,6 +76,9 @@ def attributions(classifier: TextClassifier, text: str | list[str], *, label: st
     with torch.no_grad():
         start, end = network.encoder.embedding(start_ids), network.encoder.embedding(ids)  # (1, T, D) each
         change = float(network(ids, mask)[0, target] - network(start_ids, mask)[0, target])
+        beside = (network.beside(ids, mask) - network.beside(start_ids, mask))[
+            0, :, target
+        ]  # (T,) no gradient tells it
 
     def gradients(points: Tensor) -> Tensor:
         """The logit's gradient at embeddings `(S, T, D)`, which take the place of the tokens' own."""
@@ -96,7 +99,7 @@ def attributions(classifier: TextClassifier, text: str | list[str], *, label: st
             (weight * gradients((start + (node + 0.5) * (end - start)).requires_grad_())).sum(0)
             for node, weight in chunks
         ]
-        scores = ((end - start)[0] * torch.stack(path).sum(0)).sum(dim=-1)  # (T,)
+        scores = beside + ((end - start)[0] * torch.stack(path).sum(0)).sum(dim=-1)  # (T,)
         if abs(float(scores.sum()) - change) <= 0.01 * abs(change):
             break
     return Attribution(label, tokens, scores, change)
