@@ -25,8 +25,11 @@ class Classifier(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Map `ids (B, T)` and `mask (B, T)`, True = real token, to logits `(B, C)`."""
-        pooled = self.pooling(self.encoder(ids, mask), mask)  # (B, D)
-        return self.head(pooled)  # (B, C)
+        return self.head(self.pooled(ids, mask))  # (B, C)
+
+    def pooled(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """What the head reads off: one vector a row, `(B, D)`."""
+        return self.pooling(self.encoder(ids, mask), mask)  # (B, D)
 
 
 def mean_over_pieces(logits: Tensor, text: Tensor, n_texts: int) -> Tensor:
