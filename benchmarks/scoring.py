@@ -2,8 +2,8 @@
 
     pip install -c constraints.txt -e '.[benchmarks]' && python -m benchmarks.scoring
 
-`--texts 100000` does less. The texts are those of `benchmarks.scale`, the classifier that of `python train.py` after an epoch. File and
-list take turns in one process; memory is that of processes of their own. Writes `benchmarks/results/scoring.json`.
+`--texts 100000` does less. The texts are those of `benchmarks.scale`, the classifier that of `python train.py` after an epoch.
+File and list take turns in one process; memory is that of processes of their own. Writes `benchmarks/results/scoring.json`.
 """
 
 from __future__ import annotations

@@ -76,18 +76,22 @@ class JsonWriter:
         names = ['"predicted": %s' if added.classes else f'"predicted": {SCORE_DIGITS}']
         names += [f'"probability": {DIGITS}'] * added.one + [f'"probabilities": {{{each}}}'] * bool(added.classes)
         self.template = "%s" + ", ".join(names) + "}\n"
+        self.values: dict[Any, str] = {}  # labels as JSON
 
     def write(self, parts: Sequence[Rows], decided: Decided) -> None:
         """Write some rows."""
         whole = [line for rows in parts for line in (rows.raw if self.raw else self._lines(rows))]
         begun = [line[:-1].rstrip() for line in whole]
         begun = [line + ", " if len(line) > 1 else line for line in begun]  # of {} only { is left
-        known = {label: as_json(label) for label in set(decided.labels)} if self.added.one else {}
-        labels = (
-            decided.labels if not self.added.classes else [known.get(name) or as_json(name) for name in decided.labels]
-        )
+        labels = decided.labels if not self.added.classes else [self._label(label) for label in decided.labels]
         body = "".join(map(self.template.__mod__, zip(begun, labels, *numbers(decided), strict=True)))
         self.file.write(body.encode())
+
+    def _label(self, label: Any) -> str:
+        key = tuple(label) if isinstance(label, list) else label
+        if key not in self.values:
+            self.values[key] = as_json(label)
+        return self.values[key]
 
     def _lines(self, rows: Rows) -> list[str]:
         return [as_json(dict(zip(rows.columns, row, strict=True))) for row in zip(*rows.columns.values(), strict=True)]

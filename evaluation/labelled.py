@@ -47,8 +47,9 @@ class Judge:
             if truth is None:
                 if label is not None:
                     self.n_unknown += 1
-                    if len(self.unknown) < MOST_NAMED and str(label) not in self.unknown:
-                        self.unknown.append(str(label))
+                    name = ", ".join(label) if isinstance(label, tuple) else str(label)
+                    if len(self.unknown) < MOST_NAMED and name not in self.unknown:
+                        self.unknown.append(name)
                 continue
             place = self.n_known if self.n_known < MOST else int(self.random.integers(self.n_known + 1))
             self.n_known += 1

@@ -73,18 +73,17 @@ class Reader:
         width = self.network.architecture["d_model"]
         return self._run(self.network.pooled, tokens, width=width, max_tokens=max_tokens)
 
-    @torch.inference_mode()
     def _run(self, run: Callable[[Tensor, Tensor], Tensor], tokens: TokenIds, *, width: int, max_tokens: int) -> Tensor:
         """The outputs of `run(ids, mask)`, in fp32 on the CPU, rows as the texts were given; pieces are averaged."""
         lengths, order = tokens.lengths.sort(stable=True)
-        found = torch.empty(len(lengths), width)
+        found = torch.empty(len(lengths), width)  # not in inference mode: others may learn from these
         ends = cut_by_budget(lengths.numpy(), max_tokens=max_tokens)
         for rows in order.tensor_split(ends[:-1]) if ends else ():
             ids, mask, text = pad(tokens, rows, pad_id=self.network.architecture["pad_id"], limit=self.limit)
             bf16 = self.bf16 and (self.device == "cuda" or mask.numel() >= BF16_TOKENS)
-            with torch.autocast(self.device, torch.bfloat16, enabled=bf16):
+            with torch.inference_mode(), torch.autocast(self.device, torch.bfloat16, enabled=bf16):
                 pieces = run(ids.to(self.device), mask.to(self.device)).float().cpu()  # (P, C or D)
-            found[rows] = mean_over_pieces(pieces, text, len(rows))  # (B, C or D)
+                found[rows] = mean_over_pieces(pieces, text, len(rows))  # (B, C or D)
         return found
 
 

@@ -97,7 +97,6 @@ def test_probabilities_are_named_sorted_and_sum_to_one(overfit):
 
 def test_no_text_one_string_and_what_is_no_text(overfit):
     assert overfit.predict([]) == []
-    assert overfit.predict(iter([])) is not None
     assert list(overfit.predict(iter([]))) == []
     assert overfit.predict_proba([]).shape == (0, 2)
     with pytest.raises(UserError, match="text 1 is NoneType"):
