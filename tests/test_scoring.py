@@ -42,7 +42,7 @@ ODD = [
 NAMES = ["id", "text", "note", "more"]
 FACTS = {
     "single_label": {"labels": LABELS, "temperature": 1.3, "abstain_below": 0.5},
-    "multi_label": {"labels": LABELS, "thresholds": [0.5, 0.4, 0.6]},
+    "multi_label": {"labels": LABELS, "thresholds": [0.9, 0.05, 0.6]},
     "regression": {"labels": ["score"], "mean": 3.0, "spread": 2.0},
 }
 
@@ -193,7 +193,12 @@ def test_rows_of_many_chunks_keep_their_order(make, tmp_path, monkeypatch):
 
 
 def test_several_labels_scores_and_several_columns(make, tmp_path):
-    pairs = [["ripe red apple", "saw"], ["", "drill"], ["plum jam", ""]]
+    pairs = [
+        ["ripe red apple", "saw"],
+        ["", "drill"],
+        *([text, text[::-1]] for text in FRUIT + TOOLS),
+        ["plum jam", ""],
+    ]
     (tmp_path / "in.csv").write_text(as_csv(pairs, ["title", "body"]))
     for task in ("multi_label", "regression"):
         classifier = make(task, n_parts=2)
