@@ -21,6 +21,7 @@ from model.classifier import Classifier
 from model.lightning_module import LightningClassifier
 from model.mlm import LightningPretraining, MaskedLanguage, tie
 from model.task import SingleLabel, make_task
+from model.text_classifier import Columns as TrainedOn
 
 log = logging.getLogger("heed")
 COLUMNS = (
@@ -55,14 +56,13 @@ def prepare_data(config: DictConfig) -> Prepared:
     source = instantiate({key: value for key, value in config.data.items() if key not in COLUMNS})
     if isinstance(source, DatasetDict):
         source = from_datasets(config.data._target_, source)
-    names = config.data.text if isinstance(config.data.text, ListConfig) else [config.data.text]
     columns = Columns(
-        text=tuple(map(str, names)),
+        text=text_columns(config),
         label=None if config.task == "mlm" else str(config.data.label),
         group=None if config.data.group is None else str(config.data.group),
         separator=config.data.separator,
     )
-    if not names:
+    if not columns.text:
         raise UserError(
             "data.text=[] names no column: give one, as data.text=text, or several, as data.text=[title,body]"
         )
@@ -78,6 +78,11 @@ def prepare_data(config: DictConfig) -> Prepared:
     )
 
 
+def text_columns(config: DictConfig) -> tuple[str, ...]:
+    """The columns that hold the text."""
+    return tuple(map(str, config.data.text if isinstance(config.data.text, ListConfig) else [config.data.text]))
+
+
 def make_module(config: DictConfig, data: TextDataModule) -> LightningClassifier:
     """The network with weights drawn from the seed, or taken from `model.init_from`, its optimizer, and its checkpoint."""
     seed_everything(config.seed, verbose=False)
@@ -91,7 +96,12 @@ def make_module(config: DictConfig, data: TextDataModule) -> LightningClassifier
         "make_optimizer": instantiate(config.optimizer, _partial_=True),
         "label_smoothing": config.label_smoothing,
         "checkpoint": checkpoint_content(
-            network, task=task, tokenizer=data.tokenizer, truncation=config.truncation, n_parts=data.n_parts
+            network,
+            task=task,
+            tokenizer=data.tokenizer,
+            truncation=config.truncation,
+            n_parts=data.n_parts,
+            columns=TrainedOn(text_columns(config), str(config.data.label), config.data.separator),
         ),
     }
     if data.task == "mlm":

@@ -48,7 +48,8 @@ def encode(
     if truncation not in TRUNCATIONS:
         raise UserError(f"truncation={truncation} is unknown: choose one of {', '.join(TRUNCATIONS)}")
     cut = TRUNCATIONS[truncation]
-    tokenizer.encode_special_tokens = True
+    if not tokenizer.encode_special_tokens:
+        tokenizer.encode_special_tokens = True  # not while another thread encodes
     unknown, cls, sep = (special_id(tokenizer, token) for token in (UNK, CLS, SEP))
     between = [sep] if tokenizer.token_to_id(SEP) == sep else [sep, sep]
     flat: list[np.ndarray] = [np.empty(0, np.int32)]

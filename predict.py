@@ -1,16 +1,20 @@
-"""Label texts with a checkpoint that train.py left: `python predict.py CHECKPOINT "text" ["text" …]`."""
+"""Label texts with a checkpoint that train.py left: `python predict.py CHECKPOINT "text" ["text" …]`.
+
+`python predict.py CHECKPOINT --input FILE --output FILE` labels the rows of a file (`scoring.py`).
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
+import signal
 import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from arguments import parse_arguments
 from errors import UserError, exit_on_user_error
 
 if TYPE_CHECKING:
@@ -33,11 +37,20 @@ def main() -> None:
     )
     if arguments.max_len and classifier.max_len < arguments.max_len:
         note(f"--max-len {arguments.max_len}: learned positions end at {classifier.max_len}, texts are cut there")
+    if arguments.input is not None:
+        score_file(classifier, arguments)
+    else:
+        answer_texts(classifier, arguments)
+
+
+def answer_texts(classifier: TextClassifier, arguments: argparse.Namespace) -> None:
+    """Print one line a text of the command line or of standard input."""
     texts: Iterator[str] = iter(arguments.texts) if arguments.texts not in ([], ["-"]) else lines_of_stdin()
     n_texts = n_truncated = n_abstained = 0
     while chunk := list(islice(texts, CHUNK)):
         parts = [parts_of(text, classifier.n_parts) for text in chunk]
-        predictions = classifier.predict(parts, abstain=arguments.abstain)
+        tokens = classifier.encode(parts)
+        predictions = classifier.predictions(classifier.logits_of(tokens), abstain=arguments.abstain)
         for text, prediction in zip(chunk, predictions, strict=True):
             json_asked, top_k = arguments.json, arguments.top_k
             print(as_json(text, prediction, classifier) if json_asked else as_line(prediction, top_k=top_k))
@@ -46,56 +59,28 @@ def main() -> None:
 
                 explain(classifier, parts[0], picture=arguments.picture)
         n_texts += len(chunk)
-        n_truncated += classifier.n_truncated
+        n_truncated += int(classifier.truncated(tokens).sum())
         n_abstained += sum(prediction.label is None for prediction in predictions)
-    if arguments.abstain and n_texts:
+    say_counts(classifier, n_texts, n_truncated, n_abstained, abstain=arguments.abstain)
+
+
+def score_file(classifier: TextClassifier, arguments: argparse.Namespace) -> None:
+    """Write the rows of a file with what the classifier says to each."""
+    from scoring import Job, score  # what reads and writes files takes a second to import
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
+    job = Job(arguments.input, **{name: getattr(arguments, name) for name in Job._fields[1:]})
+    counts = score(classifier, job)
+    say_counts(classifier, counts.texts, counts.truncated, counts.abstained, abstain=arguments.abstain)
+
+
+def say_counts(classifier: TextClassifier, n_texts: int, n_truncated: int, n_abstained: int, *, abstain: bool) -> None:
+    """How many texts were left without a label, and how many were not read to their end."""
+    if abstain and n_texts:
         least = classifier.task.abstain_below
         note(f"{n_abstained} of {n_texts} texts have no label: none was as probable as {least:.3f}")
     if n_truncated:
         note(f"{n_truncated} of {n_texts} texts are longer than {classifier.max_len} tokens: only so many were read")
-
-
-def parse_arguments() -> argparse.Namespace:
-    """The command line; a first argument that is no checkpoint is a text already."""
-    parser = argparse.ArgumentParser(
-        description="Label texts with a checkpoint that train.py left.",
-        epilog='examples: python predict.py "a text"    python predict.py best.ckpt - < texts.txt',
-    )
-    parser.add_argument("checkpoint", nargs="?", help="a .ckpt file (default: the newest under outputs/)")
-    what = "the texts (several columns: parted by tabs); - or none: one a line of standard input"
-    parser.add_argument("texts", nargs="*", help=what)
-    what = "show the K most probable labels of a text (default: its label)"
-    parser.add_argument("--top-k", type=int, metavar="K", help=what)
-    parser.add_argument("--json", action="store_true", help="one JSON object a line with every label's probability")
-    what = "answer - where the label is too uncertain (the report's threshold)"
-    parser.add_argument("--abstain", action="store_true", help=what)
-    parser.add_argument(
-        "--explain", action="store_true", help="show which tokens spoke for the label, and draw the attention"
-    )
-    parser.add_argument("--picture", type=Path, default=Path("explanation.png"), help="where to (default: %(default)s)")
-    parser.add_argument(
-        "--max-len", type=int, metavar="N", help="tokens read of a text (default: as many as in training)"
-    )
-    parser.add_argument(
-        "--precision",
-        choices=("auto", "32-true", "bf16-mixed", "int8"),
-        default="auto",
-        help="int8 is fastest for one short text (default: bf16 where that is faster than 32-true)",
-    )
-    arguments = parser.parse_args()
-    if arguments.top_k is not None and arguments.top_k < 1:
-        parser.error(f"--top-k {arguments.top_k}: give 1 or more")
-    if arguments.max_len is not None and arguments.max_len < 3:
-        parser.error(f"--max-len {arguments.max_len}: give 3 or more, two are for [CLS] and [SEP]")
-    first = arguments.checkpoint
-    if first is not None and not first.endswith(".ckpt") and not os.path.isfile(first):  # it is a text already
-        arguments.checkpoint, arguments.texts = None, [first, *arguments.texts]
-    alone = len(arguments.texts) == 1 and arguments.texts != ["-"]
-    if arguments.explain and (not alone or arguments.json or arguments.precision == "int8"):
-        parser.error("--explain is for one text on the command line, without --json and --precision int8")
-    if arguments.picture.suffix != ".png" or not arguments.picture.parent.is_dir():
-        parser.error(f"--picture {arguments.picture}: give a path that ends in .png, in a folder that exists")
-    return arguments
 
 
 def newest_checkpoint() -> Path:

@@ -22,14 +22,16 @@ def read_csv(path: Path, *, delimiter: str = ",") -> Iterator[Rows]:
     """Every cell stays the string it is ("007", "NA", ""); a blank line is no row."""
     csv.field_size_limit(2**31 - 1)  # a text may be longer than the 131,072 characters of the default
     with readable(path) as file:
-        reader = csv.reader(lines(path, file), delimiter=delimiter, strict=True)
+        taken: list[str] = []  # the lines of the row that is read
+        reader = csv.reader(kept(lines(path, file), taken), delimiter=delimiter, strict=True)
         begins = 1
         try:
             header = check_header(path, next(filter(None, reader), []))
 
-            def rows() -> Iterator[tuple[int, list[str]]]:
+            def rows() -> Iterator[tuple[int, list[str], str]]:
                 nonlocal begins
                 begins = reader.line_num + 1
+                taken.clear()
                 for cells in reader:
                     if cells and len(cells) != len(header):
                         raise UserError(
@@ -37,15 +39,15 @@ def read_csv(path: Path, *, delimiter: str = ",") -> Iterator[Rows]:
                             "with commas in double quotes"
                         )
                     if cells:
-                        yield reader.line_num, cells
+                        yield reader.line_num, cells, "".join(taken).rstrip("\r\n")
                     begins = reader.line_num + 1
+                    taken.clear()
 
             rest = rows()
             while part := list(islice(rest, ROWS)):
-                numbers, cells = zip(*part, strict=True)
-                yield Rows(
-                    f"{path}: line", numbers, dict(zip(header, map(list, zip(*cells, strict=True)), strict=True))
-                )
+                numbers, cells, raw = zip(*part, strict=True)
+                columns = dict(zip(header, map(list, zip(*cells, strict=True)), strict=True))
+                yield Rows(f"{path}: line", numbers, columns, raw)
         except csv.Error as error:
             raise UserError(
                 f"{path}: the row that begins at line {begins}: {error}; close every double quote, double those within"
@@ -62,20 +64,21 @@ def read_json(path: Path) -> Iterator[Rows]:
         file.seek(0)
         try:
             if start.lstrip("\ufeff \t").startswith("["):
-                objects: Iterator[tuple[int, Any]] = iter(enumerate(json.load(file, parse_int=str), 1))
+                rows = enumerate(json.load(file, parse_int=str), 1)
+                objects: Iterator[tuple[int, Any, str]] = ((number, row, "") for number, row in rows)
                 place = f"{path}: row"
             else:
                 numbered = enumerate(lines(path, file), 1)
-                objects = ((number, json.loads(line, parse_int=str)) for number, line in numbered if line.strip())
+                objects = ((n, json.loads(line, parse_int=str), line.strip()) for n, line in numbered if line.strip())
                 place = f"{path}: line"
             number = 0
             while part := list(islice(objects, ROWS)):
-                for number, row in part:
+                for number, row, _ in part:
                     if not isinstance(row, dict):
                         raise UserError(f'{place} {number} is no object; write it as {{"text": "…", "label": "…"}}')
-                names = dict.fromkeys(name for _, row in part for name in row)
-                columns = {name: [row.get(name) for _, row in part] for name in names}
-                yield Rows(place, [number for number, _ in part], columns)
+                names = dict.fromkeys(name for _, row, _ in part for name in row)
+                columns = {name: [row.get(name) for _, row, _ in part] for name in names}
+                yield Rows(place, [number for number, _, _ in part], columns, [line for _, _, line in part])
         except (UserError, UnicodeDecodeError):
             raise
         except ValueError as error:  # not JSON, or a number of more digits than Python takes
@@ -88,6 +91,13 @@ def read_json(path: Path) -> Iterator[Rows]:
             raise UserError(f"{path}: line {line} is not JSON ({what}); correct it") from error
         except RecursionError as error:
             raise UserError(f"{path}: nested too deeply to be rows of text and label") from error
+
+
+def kept(lines_read: Iterator[str], taken: list[str]) -> Iterator[str]:
+    """Yield the lines, each put into `taken` as well."""
+    for line in lines_read:
+        taken.append(line)
+        yield line
 
 
 def read_folder(folder: Path) -> Iterator[Rows]:

@@ -17,11 +17,15 @@ ROWS = 1000  # rows held at a time
 
 
 class Rows(NamedTuple):
-    """Some rows of one file, by column; `where` says where a row stands."""
+    """Some rows of one file, by column; `where` says where a row stands.
+
+    `raw` holds them as the file does, for who writes them again: lines without their ends, or a batch of Parquet.
+    """
 
     place: str  # "mine.csv: line"
     numbers: Sequence[object]  # what stands after it, a row each
     columns: dict[str, list]
+    raw: Any = None
 
     def where(self, row: int) -> str:
         return f"{self.place} {self.numbers[row]}".strip()

@@ -18,7 +18,7 @@ def read_parquet(path: Path) -> Iterator[Rows]:
     with readable(path, binary=True):
         file = pq.ParquetFile(path)
         check_header(path, file.schema_arrow.names)
-        yield from typed(f"{path}: row", class_names(file.schema_arrow), map(as_lists, file.iter_batches(ROWS)))
+        yield from typed(f"{path}: row", class_names(file.schema_arrow), file.iter_batches(ROWS))
 
 
 def read_arrow(path: Path) -> Iterator[Rows]:
@@ -32,16 +32,18 @@ def read_arrow(path: Path) -> Iterator[Rows]:
             schema, batches = file.schema, map(file.get_batch, range(file.num_record_batches))
         check_header(path, schema.names)
         parts = (batch.slice(start, ROWS) for batch in batches for start in range(0, len(batch), ROWS))
-        yield from typed(f"{path}: row", class_names(schema), map(as_lists, parts))
+        yield from typed(f"{path}: row", class_names(schema), parts)
 
 
-def typed(place: str, features: Mapping[str, Any], batches: Iterable[dict[str, list]]) -> Iterator[Rows]:
-    """Rows of a table with types: class numbers become class names, -1 a missing label."""
+def typed(place: str, features: Mapping[str, Any], batches: Iterable[Any]) -> Iterator[Rows]:
+    """Rows of a table with types, of Arrow or by column: class numbers become class names, -1 a missing label."""
     start = 1
     for batch in batches:
-        columns = {name: named(features.get(name), values) for name, values in batch.items()}
+        raw = batch if isinstance(batch, pa.RecordBatch) else None
+        values_of = batch if raw is None else as_lists(raw)
+        columns = {name: named(features.get(name), values) for name, values in values_of.items()}
         end = start + len(next(iter(columns.values()), ()))
-        yield Rows(place, range(start, end), columns)
+        yield Rows(place, range(start, end), columns, raw)
         start = end
 
 

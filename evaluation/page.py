@@ -29,8 +29,9 @@ def summary(found: dict[str, Any]) -> str:
     scores = found["summary"]
     names = [name for name in NAMES if any(name in of for of in scores.values())]
     rows = [[WHO[who], *(with_interval(name, of) for name in names)] for who, of in scores.items()]
-    said = f"This classifier is {found['verdict']}. In brackets 95 % intervals: bootstrap over the test texts, the same"
-    return table(["", *(NAMES[name] for name in names)], rows) + paragraph(f"{said} resamples for all.")
+    said = f"This classifier is {found['verdict']}. " if "verdict" in found else ""
+    said += "In brackets 95 % intervals: bootstrap over the test texts, the same resamples for all."
+    return table(["", *(NAMES[name] for name in names)], rows) + paragraph(said)
 
 
 def training(found: dict[str, Any]) -> str:
@@ -105,9 +106,8 @@ def lengths(found: dict[str, Any]) -> str:
 def scores(found: dict[str, Any]) -> str:
     """Predicted against true scores, and what is left."""
     points = found["scores"]
-    return figures(
-        *((name, pictures.scatter(points, residuals=name == "Residuals")) for name in ("Scores", "Residuals"))
-    )
+    drawn = ((name, pictures.scatter(points, residuals=name == "Residuals")) for name in ("Scores", "Residuals"))
+    return figures(*drawn)
 
 
 def errors(found: dict[str, Any]) -> str:

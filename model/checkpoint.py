@@ -17,7 +17,7 @@ from errors import UserError
 from model.build import build_classifier
 from model.classifier import Classifier
 from model.task import SingleLabel, make_task
-from model.text_classifier import TextClassifier
+from model.text_classifier import Columns, TextClassifier
 
 OF_THE_HEAD = (
     "n_classes",
@@ -29,7 +29,13 @@ FORMAT = 2  # raised when an older file can no longer be read
 
 
 def checkpoint_content(
-    network: Classifier, *, task: SingleLabel, tokenizer: Tokenizer, truncation: str, n_parts: int = 1
+    network: Classifier,
+    *,
+    task: SingleLabel,
+    tokenizer: Tokenizer,
+    truncation: str,
+    n_parts: int = 1,
+    columns: Columns = Columns(),  # noqa: B008
 ) -> dict[str, Any]:
     """What a checkpoint says beside the weights: plain strings, numbers, lists and dicts, and never code to run."""
     return {
@@ -39,6 +45,7 @@ def checkpoint_content(
         "tokenizer": tokenizer.to_str(),
         "truncation": truncation,
         "n_parts": n_parts,
+        "columns": {**columns._asdict(), "text": list(columns.text)},
         "versions": {name: version(name) for name in ("torch", "tokenizers")},
     }
 
@@ -59,11 +66,12 @@ def load_classifier(
         network.load_state_dict(weights)
         task, tokenizer = make_task(**facts["task"]), Tokenizer.from_str(facts["tokenizer"])
         truncation, n_parts = facts["truncation"], facts.get("n_parts", facts["architecture"]["n_segments"])
+        columns = Columns(**facts.get("columns", {}))
     except Exception as error:  # tokenizers raises a bare Exception for JSON it cannot read
         raise UserError(
             f"checkpoint {path}: its parts do not fit together ({type(error).__name__}); train anew"
         ) from error
-    return TextClassifier(
+    classifier = TextClassifier(
         network,
         task=task,
         tokenizer=tokenizer,
@@ -73,6 +81,8 @@ def load_classifier(
         precision=precision,
         device=device,
     )
+    classifier.columns = columns
+    return classifier
 
 
 def load_tokenizer_of(path: str | Path, texts: Iterable[str], *, key: str) -> Tokenizer:

@@ -26,8 +26,11 @@ class Classifier(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Map `ids (B, T)` and `mask (B, T)`, True = real token, to logits `(B, C)`."""
-        pooled = self.pooling(self.encoder(ids, mask), mask)  # (B, D)
-        return self.head(pooled)  # (B, C)
+        return self.head(self.pooled(ids, mask))  # (B, C)
+
+    def pooled(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """What the head reads off: one vector a row, `(B, D)`."""
+        return self.pooling(self.encoder(ids, mask), mask)  # (B, D)
 
     def beside(self, ids: Tensor, mask: Tensor) -> Tensor:
         """What each token adds to the logits without passing the encoder, `(B, T, C)`: here nothing."""

@@ -5,6 +5,7 @@ L layers, H heads, T tokens, D d_model, S steps of the integral.
 
 from __future__ import annotations
 
+import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch import Tensor
 from encoding import CLS, SEP, UNK, encode, special_id
 from errors import UserError
 from model.attention import ATTENTIONS
+from model.classifier import Classifier
 from model.text_classifier import TextClassifier
 from padding import pad
 
@@ -24,6 +26,11 @@ def tokenise(classifier: TextClassifier, text: str | list[str]) -> tuple[list[st
     ids, mask, _ = pad(tokens, [0], pad_id=classifier.network.architecture["pad_id"])
     ids, mask = ids.to(classifier.device), mask.to(classifier.device)
     return [classifier.tokenizer.id_to_token(number) or "" for number in ids[0].tolist()], ids, mask
+
+
+def own_modules(network: Classifier) -> Classifier:
+    """The network with the same weights in modules of its own: no other thread meets the hooks that are put into them."""
+    return copy.deepcopy(network, {id(tensor): tensor for tensor in (*network.parameters(), *network.buffers())})
 
 
 @torch.inference_mode()
@@ -40,13 +47,11 @@ def attention_maps(classifier: TextClassifier, text: str | list[str]) -> tuple[l
         identity = torch.eye(k.shape[-2], dtype=v.dtype, device=v.device).expand(*k.shape[:2], -1, -1)  # (1, H, T, T)
         maps.append(score.forward(q, k, identity, visible)[0])  # (H, T, T)
 
-    scores = [module for module in classifier.network.modules() if isinstance(module, tuple(ATTENTIONS.values()))]
-    hooks = [score.register_forward_hook(keep) for score in scores]
-    try:
-        classifier.network(ids, mask)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    network = own_modules(classifier.network)
+    for module in network.modules():
+        if isinstance(module, tuple(ATTENTIONS.values())):
+            module.register_forward_hook(keep)
+    network(ids, mask)
     return tokens, torch.stack(maps).cpu()  # (L, H, T, T)
 
 
@@ -64,13 +69,15 @@ def attributions(classifier: TextClassifier, text: str | list[str], *, label: st
 
     `label` is the most probable one by default. The steps of Gauss and Legendre's rule are doubled until the scores add up
     to the change within 1 % (2,048 at most: norms bend sharply where an embedding passes near zero). Raises `UserError` for
-    a label the classifier does not know.
+    a label the classifier does not know, and in int8.
     """
+    if classifier.precision == "int8":
+        raise UserError("explain: int8 has no gradients; load the classifier with another precision")
     label = label or next(iter(classifier.predict([text])[0].probabilities), classifier.labels[0])
     if label not in classifier.labels:
         raise UserError(f"label {label!r} is unknown: choose one of {', '.join(classifier.labels)}")
     tokens, ids, mask = tokenise(classifier, text)
-    network, target = classifier.network, classifier.labels.index(label)
+    network, target = own_modules(classifier.network), classifier.labels.index(label)
     unknown, cls, sep = (special_id(classifier.tokenizer, token) for token in (UNK, CLS, SEP))
     start_ids = torch.where((ids == cls) | (ids == sep), ids, unknown)  # (1, T)
     with torch.no_grad():

@@ -52,9 +52,10 @@ class SinusoidalPosition(NoPosition):
         self.scale = EMBEDDING_STD * math.sqrt(2)  # a sine's own spread is 1/√2
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.shape[1] > len(self.table):
-            self.table = sinusoidal_table(x.shape[1], x.shape[2]).to(self.table)
-        return x + self.scale * self.table[: x.shape[1]]  # (B, T, D)
+        table = self.table  # another thread may put one of another length in its place
+        if x.shape[1] > len(table):
+            self.table = table = sinusoidal_table(x.shape[1], x.shape[2]).to(table)
+        return x + self.scale * table[: x.shape[1]]  # (B, T, D)
 
 
 class LearnedPosition(NoPosition):

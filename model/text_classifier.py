@@ -1,122 +1,127 @@
 """Texts in, labels out: a trained network with what belongs to it.
 
-R texts, B texts in a batch of P pieces, C classes.
+R texts, C classes, D d_model. A text is a string, or a list of them where the network was trained on several columns.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-import torch
 from tokenizers import Tokenizer
-from torch import Tensor, nn
+from torch import Tensor
 
-from encoding import TokenIds, encode
 from errors import UserError
-from model.classifier import Classifier, mean_over_pieces
-from model.device import choose_precision, recurs
+from model.classifier import Classifier
+from model.reader import BATCH_TOKENS, Reader
 from model.task import Prediction, SingleLabel
-from padding import cut_by_budget, pad
 
-PRECISIONS = ("auto", "32-true", "bf16-mixed", "int8")
-BF16_TOKENS = 256  # tokens of a batch from which bf16 pays on a CPU: the weights are turned into bf16 for each
+if TYPE_CHECKING:
+    from model.explain import Attribution
+
+CHUNK = 1024  # texts that are read ahead of an iterator
+Text = str | Sequence[str]
 
 
-class TextClassifier:
+class Columns(NamedTuple):
+    """The columns it was trained on; `separator` parts several labels in one cell."""
+
+    text: Sequence[str] = ("text",)
+    label: str = "label"
+    separator: str | None = None
+
+
+class TextClassifier(Reader):
     """A trained network with the tokenizer and the task that belong to it: texts in, labels (or scores) out.
 
-    A text is a string, or a list of them where the network was trained on several columns (`n_parts`). `max_len`
-    tokens are read of it, by default as many as in training; positions that are not learned take more.
+    A string gets one answer, a list a list (or tensor) of them, an iterator an iterator that reads 1,024 texts at a time, so
+    that memory does not grow. A text is a list of strings where the network was trained on several columns (`n_parts`).
+    `max_len` tokens are read of it, by default as many as in training; positions that are not learned take more.
+    Threads may share a classifier: no call changes it.
 
     `precision` is 32-true, bf16-mixed, int8 (of the linear maps, on a CPU), or auto: which of the first two is faster.
-    `device` is cpu or cuda (None: cuda where there is one). Raises `UserError`
-    for another precision.
+    `device` is cpu or cuda (None: cuda where there is one). Raises `UserError` for another precision, and each method for a
+    text that is not a string or has other than `n_parts` parts.
     """
 
-    def __init__(
-        self,
-        network: Classifier,
-        *,
-        task: SingleLabel,
-        tokenizer: Tokenizer,
-        truncation: str = "head",
-        n_parts: int = 1,
-        max_len: int | None = None,
-        precision: str = "auto",
-        device: str | None = None,
-    ) -> None:
-        if precision not in PRECISIONS:
-            raise UserError(f"precision={precision} is unknown: choose one of {', '.join(PRECISIONS)}")
-        self.device = device or ("cuda" if precision != "int8" and torch.cuda.is_available() else "cpu")
-        precision = choose_precision(precision, self.device, d_model=network.architecture["d_model"])
-        self.bf16 = precision == "bf16-mixed"
-        self.network: Classifier = (in_int8(network) if precision == "int8" else network).eval().to(self.device)
-        self.task, self.tokenizer, self.truncation = task, tokenizer, truncation
-        self.labels = task.labels
-        self.n_parts = n_parts
-        longest = network.encoder.position.longest
-        self.max_len: int = max_len or network.architecture["max_len"]
-        if longest is not None:
-            self.max_len = min(self.max_len, longest)
-        self.limit = self.max_len if recurs(self.device, precision) else None  # of padding to lengths that recur
-        self.n_truncated = 0  # texts of the latest call of which something was cut off
+    columns = Columns()  # for who reads files; `load_classifier` sets those of the checkpoint
 
-    def encode(self, texts: Sequence[str | Sequence[str]]) -> TokenIds:
-        """Tokenise as in training. Raises `UserError` for a text with other than `n_parts` parts."""
-        for row, text in enumerate(texts):
-            if (1 if isinstance(text, str) or not isinstance(text, (list, tuple)) else len(text)) != self.n_parts:
-                raise UserError(
-                    f"text {row + 1}: this classifier reads {self.n_parts} part{'s' * (self.n_parts > 1)} a text, as "
-                    f"{['…'] * self.n_parts if self.n_parts > 1 else '…'!r}; give as many"
-                )
-        return encode(self.tokenizer, texts, max_len=self.max_len, truncation=self.truncation)
+    def __init__(self, network: Classifier, *, task: SingleLabel, tokenizer: Tokenizer, **options: Any) -> None:
+        super().__init__(network, tokenizer=tokenizer, **options)  # truncation, n_parts, max_len, precision, device
+        self.task, self.labels = task, task.labels
 
-    @torch.inference_mode()
-    def logits(self, texts: Sequence[str | Sequence[str]], *, max_tokens: int = 8192) -> Tensor:
+    def logits(self, texts: Sequence[Text], *, max_tokens: int = BATCH_TOKENS) -> Tensor:
         """Return the network's outputs `(R, C)`, rows as the texts are given, columns as `labels`.
 
-        Texts of similar length share batches of at most `max_tokens` padded tokens. Raises `UserError` for a text
-        that is not a string.
+        Texts of similar length share batches of at most `max_tokens` padded tokens.
         """
-        tokens = self.encode(texts)
-        self.n_truncated = int((tokens.n_tokens > self.max_len).sum()) if self.truncation != "windows" else 0
-        lengths, order = tokens.lengths.sort(stable=True)
-        logits = torch.empty(len(texts), len(self.labels))
-        ends = cut_by_budget(lengths.numpy(), max_tokens=max_tokens)
-        for rows in order.tensor_split(ends[:-1]) if ends else ():
-            ids, mask, text = pad(tokens, rows, pad_id=self.network.architecture["pad_id"], limit=self.limit)
-            bf16 = self.bf16 and (self.device == "cuda" or mask.numel() >= BF16_TOKENS)
-            with torch.autocast(self.device, torch.bfloat16, enabled=bf16):
-                pieces = self.network(ids.to(self.device), mask.to(self.device)).float().cpu()  # (P, C)
-            logits[rows] = mean_over_pieces(pieces, text, len(rows))  # (B, C)
-        return logits
+        return self.logits_of(self.encode(texts), max_tokens=max_tokens)
 
-    def predict_proba(self, texts: Sequence[str | Sequence[str]], *, max_tokens: int = 8192) -> Tensor:
-        """Return probabilities `(R, C)`, of a score its value `(R, 1)`; the rest as `logits` does."""
-        return self.task.probabilities(self.logits(texts, max_tokens=max_tokens))
+    @overload
+    def predict_proba(self, texts: Iterator[Text], *, max_tokens: int = ...) -> Iterator[Tensor]: ...
+    @overload
+    def predict_proba(self, texts: str | Sequence[Text], *, max_tokens: int = ...) -> Tensor: ...
+    def predict_proba(self, texts: Any, *, max_tokens: int = BATCH_TOKENS) -> Any:
+        """Return probabilities, of one text `(C,)`, of a list `(R, C)`, of an iterator one `(C,)` after the other; of scores
+        their values, `(1,)` and `(R, 1)`. Columns are as `labels`."""
+        return answered(texts, lambda some: self.task.probabilities(self.logits(some, max_tokens=max_tokens)))
 
-    def predict(self, texts: Sequence[str | Sequence[str]], *, abstain: bool = False) -> list[Prediction]:
-        """Return label and probabilities for each text, in the order given. Raises as `predict_proba` does.
+    @overload
+    def embed(self, texts: Iterator[Text]) -> Iterator[Tensor]: ...
+    @overload
+    def embed(self, texts: str | Sequence[Text]) -> Tensor: ...
+    def embed(self, texts: Any) -> Any:
+        """Return the vector that the head reads off, in fp32: of one text `(D,)`, of a list `(R, D)`, of an iterator one
+        `(D,)` after the other. It is what pooling makes of the last layer; of windows, their mean."""
+        return answered(texts, lambda some: self.vectors_of(self.encode(some)))
+
+    @overload
+    def predict(self, texts: str, *, abstain: bool = ...) -> Prediction: ...  # type: ignore[overload-overlap]
+    @overload
+    def predict(self, texts: Iterator[Text], *, abstain: bool = ...) -> Iterator[Prediction]: ...
+    @overload
+    def predict(self, texts: Sequence[Text], *, abstain: bool = ...) -> list[Prediction]: ...
+    def predict(self, texts: Any, *, abstain: bool = False) -> Any:
+        """Return label and probabilities of each text, in the order given.
 
         With `abstain`, the label is None where its probability is below the threshold that validation taught
         (`model/calibration.py`). Raises `UserError` where there is none.
         """
-        if isinstance(texts, str):
-            raise UserError("predict takes a list of texts, not one string: write predict([text])")
-        if abstain and self.task.abstain_below is None:
-            raise UserError(f"abstain: {self._lacks('threshold')}; predict without it")
+        self.check_abstain(abstain)
+        return answered(texts, lambda some: self.predictions(self.logits(some), abstain=abstain))
+
+    @overload
+    def explain(self, texts: str, *, label: str | None = ...) -> Attribution: ...  # type: ignore[overload-overlap]
+    @overload
+    def explain(self, texts: Iterator[Text], *, label: str | None = ...) -> Iterator[Attribution]: ...
+    @overload
+    def explain(self, texts: Sequence[Text], *, label: str | None = ...) -> list[Attribution]: ...
+    def explain(self, texts: Any, *, label: str | None = None) -> Any:
+        """Return what each token did for `label` (None: the most probable), as `attributions` of `model/explain.py` does."""
+        from model.explain import attributions  # it reads with this class
+
+        return answered(texts, lambda some: [attributions(self, text, label=label) for text in some], chunk=1)
+
+    def predictions(self, logits: Tensor, *, abstain: bool = False) -> list[Prediction]:
+        """The answers that `logits (R, C)` stand for; the rest as `predict`."""
+        self.check_abstain(abstain)
         least = (self.task.abstain_below or 0.0) if abstain else 0.0
-        predictions = [self.task.prediction(row) for row in self.predict_proba(texts)]
+        predictions = [self.task.prediction(row) for row in self.task.probabilities(logits)]
         return [p._replace(label=None) if least and max(p.probabilities.values()) < least else p for p in predictions]
 
-    def predict_sets(self, texts: Sequence[str | Sequence[str]]) -> list[list[str]]:
+    def check_abstain(self, abstain: bool) -> None:
+        """Raise `UserError` where abstaining is asked for and no threshold is known."""
+        if abstain and self.task.abstain_below is None:
+            raise UserError(f"abstain: {self._lacks('threshold')}; predict without it")
+
+    def predict_sets(self, texts: Sequence[Text]) -> list[list[str]]:
         """Return for each text the labels that may be meant, the most probable first: at least 90 % of the sets hold the truth
         where texts are like those of validation (split conformal prediction). Raises `UserError` as `predict` does.
         """
         if self.task.in_set_from is None:
             raise UserError(f"predict_sets: {self._lacks('label sets')}; use predict")
-        return [self.label_set(prediction) for prediction in self.predict(texts)]
+        return [self.label_set(prediction) for prediction in self.predict(list(texts))]
 
     def label_set(self, prediction: Prediction) -> list[str]:
         """The most probable label, and the others that reach the threshold of sets, which must be known."""
@@ -130,9 +135,20 @@ class TextClassifier:
         return f"this classifier (task={self.task.name}) has no {what}, {reason}"
 
 
-def in_int8(network: Classifier) -> Classifier:
-    """A copy whose linear maps hold their weights in a byte each and turn what comes in to bytes as it comes (Jacob et al.
-    2018, arXiv:1712.05877); a quarter of the memory."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*quantized tensor creation.*")  # torchao is to take its place
-        return torch.ao.quantization.quantize_dynamic(network, {nn.Linear}, dtype=torch.qint8)
+def answered(texts: Any, answer: Callable[[list], Any], *, chunk: int = CHUNK) -> Any:
+    """One answer for a string, all that `answer` gives for a list, and for an iterator an iterator of answers."""
+    if isinstance(texts, str):
+        return answer([texts])[0]
+    return lazily(texts, answer, chunk) if isinstance(texts, Iterator) else answer(list(texts))
+
+
+def lazily(texts: Iterator, answer: Callable[[list], Any], chunk: int) -> Iterator:
+    """Answers one after the other, to `chunk` texts at a time. Raises `UserError` that says how many came before."""
+    done = 0
+    while some := list(islice(texts, chunk)):
+        try:
+            answers = answer(some)
+        except UserError as error:
+            raise UserError(f"after {done:,} texts: {error}") from error
+        yield from answers
+        done += len(some)

@@ -15,6 +15,7 @@ TRAIN = [
     shlex.split(c.split("&&")[-1])[2:] for c in COMMANDS if c.split("&&")[-1].strip().startswith("python train.py")
 ]
 PREDICT = [shlex.split(c)[2:] for c in COMMANDS if c.startswith("python predict.py")]
+SCORE = [arguments for arguments in PREDICT if "--input" in arguments]
 SHORT = ["experiment=quick", "trainer.accelerator=cpu"]
 
 
@@ -22,7 +23,8 @@ def test_the_readme_has_the_commands_it_promises():
     assert "pip install -c constraints.txt -e . && python train.py" in COMMANDS
     assert "pip install -c constraints.txt -e '.[dev]' && pytest" in COMMANDS
     assert len(TRAIN) >= 5
-    assert len(PREDICT) >= 2
+    assert len(PREDICT) >= 3
+    assert SCORE
     assert "pip install --quiet -c constraints.txt -e '.[dev]'\n" in (ROOT / ".ci" / "run").read_text()
 
 
@@ -37,13 +39,17 @@ def test_every_training_command_composes(configure, overrides):
 def test_the_main_job_and_the_predictions_run_as_printed(command, tmp_path):
     result = command("train.py", *SHORT)
     assert (result.returncode, result.stderr) == (0, "")
-    for arguments in PREDICT:
+    for arguments in (arguments for arguments in PREDICT if arguments not in SCORE):
         answer = command("predict.py", *arguments)
         assert answer.returncode == 0, answer.stderr
         assert re.fullmatch(
             "note: using .*\n" + "note: . of 2 texts have no label: .*\n" * ("--abstain" in arguments), answer.stderr
         )
         assert answer.stdout.split()[0] in {"-", "business", "entertainment", "politics", "sports", "tech"}
+    (tmp_path / "texts.csv").write_text("text\nThe striker scored twice in the final.\n")
+    for arguments in SCORE:
+        assert command("predict.py", *arguments).returncode == 0
+        assert (tmp_path / arguments[-1]).read_text().startswith("text,predicted,probability,p(business),")
     (checkpoint,) = tmp_path.glob("outputs/*/*/best.ckpt")
     (block,) = [block for kind, block in BLOCKS if kind == "python" and "load_classifier" in block]
     exec(block.replace("best.ckpt", str(checkpoint)), {})

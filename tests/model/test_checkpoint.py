@@ -97,17 +97,16 @@ def test_probabilities_are_named_sorted_and_sum_to_one(overfit):
 
 def test_no_text_one_string_and_what_is_no_text(overfit):
     assert overfit.predict([]) == []
-    with pytest.raises(UserError, match="a list of texts, not one string"):
-        overfit.predict("a text")
+    assert list(overfit.predict(iter([]))) == []
+    assert overfit.predict_proba([]).shape == (0, 2)
     with pytest.raises(UserError, match="text 1 is NoneType"):
         overfit.predict([None])
 
 
 def test_texts_beyond_max_len_are_answered_and_counted(overfit):
-    assert len(overfit.predict(["apple " * 5000, "apple"])) == 2
-    assert overfit.n_truncated == 1
-    overfit.predict(["apple"])
-    assert overfit.n_truncated == 0
+    texts = ["apple " * 5000, "apple", "apple " * 22, "apple " * 23]  # of 24 tokens two are [CLS] and [SEP]
+    assert len(overfit.predict(texts)) == 4
+    assert overfit.truncated(overfit.encode(texts)).tolist() == [True, False, False, True]
 
 
 def test_windows_answer_with_the_mean_of_their_logits(overfit):
@@ -127,7 +126,7 @@ def test_positions_that_are_not_learned_read_beyond_the_training_length(overfit,
     longer = load_classifier(save(overfit), max_len=100)
     assert longer.max_len == 100
     assert longer.predict_proba(["apple " * 90]).isfinite().all()
-    assert longer.n_truncated == 0
+    assert longer.truncated(longer.encode(["apple " * 98, "apple " * 99])).tolist() == [False, True]
 
 
 def test_a_checkpoint_of_a_compiled_network_loads(overfit, save):

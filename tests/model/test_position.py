@@ -91,3 +91,15 @@ def test_alibi_takes_the_distance_both_ways_and_hides_padding():
     assert bias[0, 0, 0].tolist() == [0, -1 / 16, -2 / 16, -math.inf]
     assert bias[0, 0, 2].tolist() == [-2 / 16, -1 / 16, 0, -math.inf]
     assert bias[0, 1, 2, 0] == -2 / 256
+
+
+def test_a_table_that_another_thread_makes_shorter_meanwhile_does_no_harm():
+    class Raced(SinusoidalPosition):
+        def __setattr__(self, name, value):
+            super().__setattr__(name, value)
+            if name == "table":  # the other thread's comes right after
+                super().__setattr__(name, value[:2])
+
+    position = Raced(d_model=16, n_heads=2, d_head=8, max_len=4)
+    expected = position.scale * sinusoidal_table(100, 16)
+    torch.testing.assert_close(position(torch.zeros(1, 100, 16))[0], expected)
