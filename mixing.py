@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import logging
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ from model.build import build_classifier
 from model.calibration import fit_temperature
 from model.checkpoint import load_classifier
 from model.classifier import Classifier
-from model.ngrams import NgramLinear, hashed
+from model.ngrams import MixedClassifier, NgramLinear, hashed
 from model.task import MultiLabel, Regression, SingleLabel
 from model.text_classifier import TextClassifier
 from padding import cut_by_budget, pad
@@ -40,17 +41,17 @@ def mix(alone: TextClassifier, data: TextDataModule, path: Path, *, balanced: bo
 
     The logits become (1 - s) · the network's + s · the linear model's, with the share s of which validation is likeliest at
     the best temperature. (Cheng et al. 2016, arXiv:1606.07792, train the two together: `docs/experiments.md`.) With `balanced`,
-    classes count alike in the fit. Returns what the file then holds; it stays as it is where s is 0, and with
-    `data.streaming=true`, where the texts are not here.
+    classes count alike in the fit. Returns what the file then holds; it stays as it is where s is 0, where the two are mixed
+    already (of a run that was killed after that), and with `data.streaming=true`, where the texts are not here.
     """
-    if data.stream is not None:
+    if data.stream is not None or alone.network.architecture["n_buckets"]:
         return alone
     assert data.splits is not None
     task, n_classes = alone.task, len(alone.labels)
     n_buckets = min(MOST_BUCKETS, 2 ** int(np.log2(MOST_WEIGHTS / n_classes)))
     network = build_classifier(**{**alone.network.architecture, "n_buckets": n_buckets}).eval()
     network.load_state_dict(alone.network.state_dict(), strict=False)
-    ngrams: NgramLinear = network.ngrams
+    ngrams = cast(MixedClassifier, network).ngrams
     fit(ngrams, data.encoded["train"], task, balanced=balanced)
     mixed = TextClassifier(
         network,
@@ -71,11 +72,10 @@ def mix(alone: TextClassifier, data: TextDataModule, path: Path, *, balanced: bo
     )
     if share == 0.0:
         return alone
-    with torch.no_grad():
-        for tensor, factor in ((network.head.weight, 1 - share), (network.head.bias, 1 - share)):
-            tensor *= factor
-        for tensor in (ngrams.weight, ngrams.bias):
-            tensor *= share
+    parts: list[tuple[Any, float]] = [(network.head, 1 - share), (ngrams, share)]
+    for part, factor in parts:
+        part.weight.data *= factor
+        part.bias.data *= factor
     write_mixed(path, network, task.calibrated((1 - share) * ours + share * linear, truth))
     return load_classifier(path, device=alone.device)
 

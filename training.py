@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import math
-import time
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning import Trainer
@@ -18,18 +16,15 @@ from assembly import make_data, make_module
 from checkpointing import KeepLast, make_keep_last
 from data.datamodule import TextDataModule
 from errors import Stopped, UserError, is_first_process
-from evaluation.progress import EpochLine
-from evaluation.report import write_report
 from files import write_whole
 from find_lr import find_lr
+from finish import test, write_pretraining
 from learning_curve import learning_curve
-from mixing import mix
-from model.checkpoint import load_classifier
 from model.lightning_module import LightningClassifier
 from monitoring import make_keep_best
 from processes import first_process_first, n_processes, several_processes, shard_if_asked, share_cores
 from resume import LAST, check_fit, say_stopped
-from trainer import device_of, make_trainer
+from trainer import make_trainer
 
 log = logging.getLogger("heed")
 ONLY = {  # what can be asked for instead of a run; the data are checked before each
@@ -75,21 +70,11 @@ def train(config: DictConfig, run_dir: Path, *, started: float, resumed: bool = 
         write_pretraining(keep_best, run_dir, started=started)
         (run_dir / LAST).unlink(missing_ok=True)
         return -float(keep_best.best_model_score or math.nan)
-    best = Path(keep_best.best_model_path)
-    alone = load_classifier(
-        best, device=device_of(config.trainer.accelerator)
-    )  # what is tested is the file that is left
-    classifier = (
-        mix(alone, data, best, balanced=bool(config.class_weight or config.sampler)) if config.mix_linear else alone
-    )
-    assert data.splits is not None
-    assert keep_best.best_model_score is not None
-    history = next(callback.history for callback in cast(Any, trainer).callbacks if isinstance(callback, EpochLine))
-    how = {"started": started, "history": history, "monitor": str(keep_best.monitor)}
-    write_report(classifier, data.splits, data.facts, run_dir, alone=None if alone is classifier else alone, **how)
+    test(config, data, trainer, keep_best, run_dir, started=started)
     (run_dir / LAST).unlink(missing_ok=True)  # a finished run does not go on
-    score = float(keep_best.best_model_score)
-    return score if keep_best.mode == "max" else -score
+    assert keep_best.best_model_score is not None
+    best = float(keep_best.best_model_score)
+    return best if keep_best.mode == "max" else -best
 
 
 def check_only(config: DictConfig) -> None:
@@ -130,16 +115,6 @@ def fit(
         say_stopped(run_dir, step=trainer.global_step)
         raise
     return trainer
-
-
-def write_pretraining(keep_best: ModelCheckpoint, run_dir: Path, *, started: float) -> None:
-    """The last lines of a run with `task=mlm`, and its `metrics.json`."""
-    loss, seconds = float(keep_best.best_model_score or math.nan), time.perf_counter() - started
-    metrics = {"val/loss": loss, "seconds/total": seconds}
-    write_whole(run_dir / "metrics.json", (json.dumps(metrics, indent=2) + "\n").encode())
-    log.info("guessed     perplexity %.1f on the hidden tokens of validation", math.exp(loss))
-    log.info("files       %s/  after %.0f s", run_dir, seconds)
-    log.info("next        the same command without task=mlm, and with model.init_from=%s", keep_best.best_model_path)
 
 
 def write_settings(config: DictConfig, data: TextDataModule, run_dir: Path) -> None:

@@ -10,12 +10,13 @@ from torch import nn
 
 from errors import UserError
 from model.attention import ATTENTIONS, MultiHeadAttention, head_width
-from model.classifier import Classifier, MixedClassifier
+from model.classifier import Classifier
 from model.embedding import SegmentedEmbedding
 from model.encoder import BLOCKS, NORMS, Encoder
 from model.feed_forward import FEED_FORWARDS
 from model.initialise import initialise
 from model.mask import MASKS, PaddingMask
+from model.ngrams import MixedClassifier
 from model.pooling import POOLINGS
 from model.position import BASE, POSITIONS
 

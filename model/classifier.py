@@ -10,7 +10,6 @@ from typing import Any
 from torch import Tensor, nn
 
 from model.encoder import Encoder
-from model.ngrams import NgramLinear
 
 
 class Classifier(nn.Module):
@@ -35,21 +34,6 @@ class Classifier(nn.Module):
     def beside(self, ids: Tensor, mask: Tensor) -> Tensor:
         """What each token adds to the logits without passing the encoder, `(B, T, C)`: here nothing."""
         return self.head.weight.new_zeros(*ids.shape, self.head.out_features)
-
-
-class MixedClassifier(Classifier):
-    """The same, and a linear model on pairs of tokens beside it: their logits are added."""
-
-    def __init__(self, *, n_buckets: int, **parts: Any) -> None:
-        super().__init__(**parts)
-        self.ngrams = NgramLinear(n_buckets=n_buckets, n_classes=self.head.out_features)
-
-    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """As `Classifier.forward`."""
-        return super().forward(ids, mask) + self.ngrams(ids, mask)  # (B, C)
-
-    def beside(self, ids: Tensor, mask: Tensor) -> Tensor:
-        return self.ngrams.by_token(ids, mask)  # (B, T, C)
 
 
 def mean_over_pieces(logits: Tensor, text: Tensor, n_texts: int) -> Tensor:

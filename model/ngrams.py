@@ -5,9 +5,13 @@ B batch, T tokens, N n_buckets, C classes. `real` says which of the 2 T places h
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from model.classifier import Classifier
 
 MULTIPLIER = 2_654_435_761  # odd, so that pairs with one first token stay apart (Knuth, volume 3, section 6.4)
 
@@ -26,6 +30,10 @@ def hashed(ids: Tensor, mask: Tensor, n_buckets: int) -> tuple[Tensor, Tensor]:
 class NgramLinear(nn.Module):
     """TF-IDF of tokens and pairs, of length one, times a weight for each class: (1 + ln tf) · idf, as scikit-learn's
     `TfidfVectorizer(sublinear_tf=True)` weighs them. Fitted, not trained by gradients (`mixing.py`)."""
+
+    idf: Tensor
+    weight: Tensor
+    bias: Tensor
 
     def __init__(self, *, n_buckets: int, n_classes: int) -> None:
         super().__init__()
@@ -48,3 +56,18 @@ class NgramLinear(nn.Module):
         added = self.weight[buckets] * (tfidf / tf / length).unsqueeze(-1)  # (B, 2T, C)
         tokens, pairs = added.chunk(2, dim=1)  # (B, T, C) each
         return tokens + pairs / 2 + F.pad(pairs[:, 1:] / 2, (0, 0, 0, 1))  # (B, T, C)
+
+
+class MixedClassifier(Classifier):
+    """The same, and a linear model on pairs of tokens beside it: their logits are added."""
+
+    def __init__(self, *, n_buckets: int, **parts: Any) -> None:
+        super().__init__(**parts)
+        self.ngrams = NgramLinear(n_buckets=n_buckets, n_classes=self.head.out_features)
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """As `Classifier.forward`."""
+        return super().forward(ids, mask) + self.ngrams(ids, mask)  # (B, C)
+
+    def beside(self, ids: Tensor, mask: Tensor) -> Tensor:
+        return self.ngrams.by_token(ids, mask)  # (B, T, C)
