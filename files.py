@@ -1,9 +1,11 @@
-"""A file is written whole or not at all."""
+"""A file, or a folder, is written whole or not at all."""
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from errors import UserError
@@ -26,3 +28,25 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
             unfinished.unlink()
         kept = "; the one written before stays" if path.exists() else ""
         raise UserError(f"{path}: cannot be written ({error.strerror}){kept}; make room on the disk") from error
+
+
+@contextmanager
+def folder_written_whole(folder: Path) -> Iterator[Path]:
+    """A folder beside `folder` to write into, which takes its name at the end, and goes if something fails.
+
+    Raises `UserError` when it cannot be written, as on a full disk.
+    """
+    unfinished = folder.with_name(
+        f"{folder.name}.unfinished"
+    )  # one name, so that a killed export's is replaced, not kept
+    try:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        yield unfinished
+        unfinished.rename(folder)
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot be written ({error.strerror or error}); make room, or choose another"
+        ) from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)

@@ -9,10 +9,9 @@ from typing import Any
 from evaluation import pictures
 from evaluation.calibration import N_BINS
 from evaluation.markup import document, figures, heat_table, paragraph, table
-from evaluation.metrics import NAMES, with_interval
+from evaluation.metrics import NAMES, WHO, with_interval
 
 MOST_ROWS = 20
-WHO = {"test": "this classifier", "apart": "without near copies", "baseline": "TF-IDF + linear", "majority": "majority"}
 
 
 def page(found: dict[str, Any]) -> str:
