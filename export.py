@@ -24,6 +24,8 @@ KINDS = {
 }
 
 BATCHES = "Several texts at once: fill `ids` up with `pad_id` of `heed.json`, and let `mask` be False there."
+IN_THE_HEAD = "What follows the logits, a temperature or a score's scale, is in the weights of the head already."
+BEGINNING = "`transformers` reads the first {} tokens of a text."
 
 
 def main() -> None:
@@ -46,9 +48,9 @@ def main() -> None:
             from model.hugging_face import save_for_transformers
 
             save_for_transformers(classifier, unfinished)
-            notes = []
+            notes = [IN_THE_HEAD, BEGINNING.format(classifier.max_len)]
         else:
-            notes = write_network(classifier, unfinished, kind, int8=arguments.int8, texts=texts) + [BATCHES]
+            notes = write_network(classifier, unfinished, kind, int8=arguments.int8, texts=texts)
         write_companions(classifier, unfinished, kind, int8=arguments.int8)
         name = folder.resolve().name
         card = model_card(classifier, arguments.checkpoint.parent, name=name, kind=kind, notes=notes)
@@ -116,7 +118,7 @@ def write_network(classifier: TextClassifier, folder: Path, kind: str, *, int8: 
                 "texts was not measured (`--check FILE` does)."
             )
     print("\n".join(said))
-    return said
+    return [*said, BATCHES]
 
 
 def write_companions(classifier: TextClassifier, folder: Path, kind: str, *, int8: bool) -> None:

@@ -36,9 +36,7 @@ def folder_written_whole(folder: Path) -> Iterator[Path]:
 
     Raises `UserError` when it cannot be written, as on a full disk.
     """
-    unfinished = folder.with_name(
-        f"{folder.name}.unfinished"
-    )  # one name, so that a killed export's is replaced, not kept
+    unfinished = folder.with_name(f"{folder.name}.unfinished")  # one name, as above
     try:
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)

@@ -54,10 +54,11 @@ def run_of(classifier: TextClassifier, folder: Path) -> Run:
     if not found["metrics"] and not found["report"]:
         return Run({}, {}, {}, "`metrics.json` and `report/report.json` were not beside the checkpoint")
     temperature = found["metrics"].get("test/temperature", classifier.task.temperature)
-    labels = found["check"].get("labels", classifier.labels)
-    if (temperature, labels) != (classifier.task.temperature, classifier.labels):
+    check = {"labels": classifier.labels, "task": classifier.task.name, **found["check"]}
+    here = (classifier.task.temperature, classifier.labels, classifier.task.name)
+    if (temperature, check["labels"], check["task"]) != here:
         return Run({}, {}, {}, "the files beside the checkpoint are those of another run")
-    return Run(**found)
+    return Run(found["metrics"], found["report"], found["check"])
 
 
 def read_json(path: Path) -> dict[str, Any]:
