@@ -64,6 +64,7 @@ def run_of(classifier: TextClassifier, folder: Path) -> Run:
 def read_json(path: Path) -> dict[str, Any]:
     """What a file says; nothing where it is not there or damaged."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        said = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
+    return said if isinstance(said, dict) else {}

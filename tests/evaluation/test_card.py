@@ -41,11 +41,18 @@ def test_a_checkpoint_alone_has_a_card_without_figures(run, tmp_path):
     assert ModelCard(card).data.eval_results is None
 
 
-@pytest.mark.parametrize("change", [{"labels": ["other"]}, {"task": "multi_label"}])
-def test_another_runs_files_are_not_believed(run, change):
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("check.json", {"labels": ["other"]}),
+        ("check.json", {"task": "multi_label"}),
+        ("metrics.json", {"test/temperature": 3.21}),
+    ],
+)
+def test_another_runs_files_are_not_believed(run, file, change):
     folder = run()
-    check = json.loads((folder / "check.json").read_text())
-    (folder / "check.json").write_text(json.dumps({**check, **change}))
+    said = json.loads((folder / file).read_text())
+    (folder / file).write_text(json.dumps({**said, **change}))
     card = model_card(load_classifier(folder / "best.ckpt"), folder, name="mine", kind="checkpoint")
     assert "Not known: the files beside the checkpoint are those of another run." in card
     assert ModelCard(card).data.eval_results is None
@@ -54,6 +61,6 @@ def test_another_runs_files_are_not_believed(run, change):
 def test_damaged_files_are_as_good_as_none(run):
     folder = run()
     (folder / "metrics.json").write_text("{")
-    (folder / "report" / "report.json").write_text("[")
+    (folder / "report" / "report.json").write_text("[]")
     card = model_card(load_classifier(folder / "best.ckpt"), folder, name="mine", kind="checkpoint")
     assert "Not known: " in card
