@@ -5,6 +5,7 @@ B batch, T tokens, C classes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,9 +33,11 @@ class Texts(NamedTuple):
     truth: list[Any]
 
 
-def random_batches(classifier: TextClassifier, shapes: Any = SHAPES) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield `ids (B, T)` and `mask (B, T)` of random tokens and lengths, one batch a shape, always the same."""
-    sizes = classifier.network.architecture
+def random_batches(sizes: dict[str, Any], shapes: Any = SHAPES) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield `ids (B, T)` and `mask (B, T)` of random tokens and lengths, one batch a shape, always the same.
+
+    `sizes` are the network's `architecture`.
+    """
     generator = torch.Generator().manual_seed(0)
     for n_texts, longest in shapes:
         n_tokens = min(longest, sizes["max_len"])
@@ -51,7 +54,7 @@ def largest_difference(classifier: TextClassifier, run: Run, *, needed: bool = T
     Raises `UserError` when it is more than `CLOSE`, unless that is not `needed`.
     """
     largest = 0.0
-    for ids, mask in random_batches(classifier):
+    for ids, mask in random_batches(classifier.network.architecture):
         ours, theirs = classifier.network(ids, mask), run(ids, mask)
         difference = float((ours - theirs).abs().max())
         if needed and not difference <= CLOSE * max(1.0, float(ours.abs().max())):  # so that NaN is refused too
@@ -66,7 +69,7 @@ def largest_difference(classifier: TextClassifier, run: Run, *, needed: bool = T
 @torch.inference_mode()
 def answers_moved(classifier: TextClassifier, run: Run) -> int:
     """Of `ANSWERED` random rows, how many get another answer."""
-    (ids, mask), *_ = random_batches(classifier, shapes=((ANSWERED, 64),))
+    (ids, mask), *_ = random_batches(classifier.network.architecture, shapes=((ANSWERED, 64),))
     ours, theirs = (answers(classifier.task, logits) for logits in (classifier.network(ids, mask), run(ids, mask)))
     return sum(a != b for a, b in zip(ours, theirs, strict=True))
 
@@ -117,7 +120,10 @@ def several_labels(cell: Any, where: str, labels: list[str]) -> list[str]:
 def score(cell: Any, where: str, labels: list[str]) -> float:
     """The number of a cell. Raises `UserError` when it is none."""
     try:
-        return float(cell)
+        number = float(cell)
+        if math.isfinite(number):
+            return number
+        raise ValueError
     except (TypeError, ValueError) as error:
         raise UserError(
             f"--check {where}: the label {cell!r} is no number, and this checkpoint gives scores"

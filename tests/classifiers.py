@@ -37,7 +37,8 @@ def classifier(
     torch.manual_seed(0)
     network = build_classifier(**{**SMALL, "sep_id": 3, **architecture, "n_classes": len(facts["labels"])})
     for weight in network.parameters():
-        torch.nn.init.normal_(weight, std=0.3)
+        if weight.dim() > 1:  # norms stay as they are
+            torch.nn.init.normal_(weight, std=0.3)
     settings = {"truncation": truncation, "n_parts": n_parts, "precision": "32-true", "device": "cpu"}
     return TextClassifier(network, task=make_task(task, **facts), tokenizer=tokenizer, **settings)
 
