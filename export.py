@@ -79,6 +79,8 @@ def parse_arguments() -> argparse.Namespace:
         raise UserError(f"--int8 is for --to onnx, and {arguments.to} has none here: leave it out")
     if arguments.check and arguments.to == "hf":
         raise UserError("--check is not for --to hf, which other code runs: leave it out")
+    if arguments.check and not arguments.check.exists():
+        raise UserError(f"--check {arguments.check}: no such file; give a CSV with the columns text and label")
     if arguments.folder.exists():
         raise UserError(f"{arguments.folder}: is there already; give a folder that does not exist")
     return arguments

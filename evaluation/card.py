@@ -11,7 +11,7 @@ from pathlib import Path
 from huggingface_hub import EvalResult, ModelCardData
 from omegaconf import OmegaConf
 
-from evaluation.metrics import NAMES, WHO, with_interval
+from evaluation.metrics import NAMES, WHO, shown, with_interval
 from evaluation.run_files import Run, run_of
 from model.text_classifier import TextClassifier
 from model.usage import usage
@@ -85,7 +85,7 @@ def numbers(run: Run) -> str:
     rows = [["", *(NAMES[name] for name in names)], ["---"] * (len(names) + 1)]
     rows += [[WHO[who], *(with_interval(name, of) for name in names)] for who, of in run.scores.items()]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    said = "On the test texts, which neither trained it nor chose the epoch; in brackets 95 % intervals (bootstrap)."
+    said = "On the test texts; in brackets 95 % intervals (bootstrap over them)."
     verdict = f" It is {run.report['verdict']}." if "verdict" in run.report else ""
     return f"{table}\n\n{said}{verdict}"
 
@@ -94,37 +94,37 @@ def data(run: Run) -> str:
     """Where the texts came from, and how many there were of each label."""
     if not run.check:
         return f"Not known: {run.lacks or '`check.json` was not beside the checkpoint'}."
-    rows, near = run.check["rows"], run.check.get("near_duplicates", {})
+    rows, near, leaks = (run.check.get(key, {}) for key in ("rows", "near_duplicates", "leaks"))
     cut = [name for name in run.check.get("cut_from_train", ()) if name in rows]
     facts = [
         f"{run.origin}: {rows['train']:,} texts to train on, {rows['validation']:,} to validate, {rows['test']:,} to test"
-        + (f"; {' and '.join(cut)} cut from train" if cut else ""),
+        + (f"; {' and '.join(cut)} cut from train" if cut else "")
+        + ("; trained on a stream, of which this is the beginning" if run.streamed else ""),
         ", ".join(f"`{label}` {count:,}" for label, count in list(run.check["classes"].items())[:MOST_LABELS]),
         f"{len(near['test']):,} test texts are nearly in train" if near.get("test") else "",
     ]
-    return bullets(fact for fact in facts if fact)
+    if leaks.get("found") != leaks.get("dropped"):
+        facts.append(f"{leaks['found']:,} texts of train are in validation or test too")
+    return bullets(filter(None, facts))
 
 
 def limits(classifier: TextClassifier, run: Run) -> list[str]:
     """What it cannot do."""
-    found = [f"It reads {classifier.max_len:,} tokens of a text (truncation `{classifier.truncation}`)."]
+    read = "a text in pieces of {:,} tokens" if classifier.truncation == "windows" else "{:,} tokens of a text"
+    found = [f"It reads {read.format(classifier.max_len)} (truncation `{classifier.truncation}`)."]
     if run.check.get("truncated"):
-        found[0] += f" {100 * run.check['truncated']:.0f} % of the training texts were longer."
+        found[0] += f" {shown('accuracy', run.check['truncated'])} of the training texts were longer."
     if classifier.task.name == "single_label":
         found.append("A text that none of the labels fits gets one of them all the same.")
     if 0.0 < (least := classifier.task.abstain_below or 0.0) < 1.0:
-        found.append(
-            f"An answer less probable than {least:.3f} is better not given (the threshold that validation taught)."
-        )
+        found.append(f"An answer less probable than {least:.3f} is better not given: what validation taught.")
     if classes := [of for of in run.report.get("classes", ()) if of["count"]]:
-        weakest = min(classes, key=lambda of: of["f1"])
-        found.append(
-            f"Weakest on `{weakest['label']}`: F1 {100 * weakest['f1']:.1f} % on {weakest['count']} test texts."
-        )
+        least_f1 = min(classes, key=lambda of: of["f1"])
+        f1 = shown("macro_f1", least_f1["f1"])
+        found.append(f"Weakest on `{least_f1['label']}`: F1 {f1} on {least_f1['count']} test texts.")
     if "test/ece" in run.metrics:
-        found.append(
-            f"Its probabilities are off by {100 * run.metrics['test/ece']:.1f} % on average (calibration error)."
-        )
+        error = shown("accuracy", run.metrics["test/ece"])
+        found.append(f"Calibration error: its probabilities are off by {error} on average.")
     return [*found, "Language, licence and whom the texts speak of are not known to the program: write them here."]
 
 
@@ -146,9 +146,7 @@ def training(classifier: TextClassifier, run: Run) -> list[str]:
         found.append(f"{epochs} epochs in {minutes:.1f} minutes, the best by `{run.report['monitor']}`; {settings}")
         found.append(", ".join(f"{name} {version}" for name, version in run.report["versions"].items()))
     else:
-        found.append(
-            f"how it was trained is not known: {run.lacks or '`report/report.json` was not beside the checkpoint'}"
-        )
+        found.append(f"the rest is not known: {run.lacks or '`report/report.json` was not beside the checkpoint'}")
     return found
 
 

@@ -88,8 +88,6 @@ def read_texts(path: Path, classifier: TextClassifier) -> Texts:
         raise UserError(
             f"--check reads one column of text, and this classifier reads {classifier.n_parts}: leave it out"
         )
-    if not path.exists():
-        raise UserError(f"--check {path}: no such file; give a CSV with the columns text and label")
     found = Texts([], [])
     for rows in read(path):
         if missing := [name for name in ("text", "label") if name not in rows.columns]:

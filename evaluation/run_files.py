@@ -42,6 +42,11 @@ class Run(NamedTuple):
         return name if ON_THE_HUB.fullmatch(name) else None
 
     @property
+    def streamed(self) -> bool:
+        """Whether training read a stream, of which only the beginning was counted."""
+        return bool(self.config.get("data", {}).get("streaming"))
+
+    @property
     def origin(self) -> str:
         """The data's name, without the folders it lay in: they are nobody's business."""
         source = self.dataset or self.check.get("source", "unknown")

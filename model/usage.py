@@ -20,11 +20,13 @@ tokenizer = tokenizers.Tokenizer.from_file("tokenizer.json")
 tokenizer.encode_special_tokens = True  # "[SEP]" in a text is text
 network = onnxruntime.InferenceSession("model.onnx")
 
+
 def predict(text):
 {read}
     ids = np.array({rows}, np.int64)
     logits = network.run(None, {{"ids": ids, "mask": np.ones(ids.shape, bool)}})[0].mean(axis=0)
 {answer}
+
 
 print(predict({example}))
 """
@@ -36,12 +38,14 @@ tokenizer = tokenizers.Tokenizer.from_file("tokenizer.json")
 tokenizer.encode_special_tokens = True  # "[SEP]" in a text is text
 {load}
 
+
 @torch.inference_mode()
 def predict(text):
 {read}
     ids = torch.tensor({rows})
     logits = network(ids, torch.ones_like(ids, dtype=torch.bool)).mean(dim=0)
 {answer}
+
 
 print(predict({example}))
 """

@@ -64,3 +64,8 @@ def test_damaged_files_are_as_good_as_none(run):
     (folder / "report" / "report.json").write_text("[]")
     card = model_card(load_classifier(folder / "best.ckpt"), folder, name="mine", kind="checkpoint")
     assert "Not known: " in card
+
+
+def test_texts_that_leaked_are_counted(run, corpus):
+    folder = run(f"data.test={corpus}", "data.drop_leaks=false")
+    assert "- 12 texts of train are in validation or test too" in (folder / "README.md").read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ from errors import UserError
 from model.exported import FORMATS, facts
 from model.usage import usage
 from tests.classifiers import TEXTS, classifier
+from tests.conftest import ROOT
 
 PAIRS = [[text, other] for text in TEXTS for other in ("w8 w9", "w3 " * 40, "")]
 READ = [(truncation, 1) for truncation in ("head", "head_tail", "windows")] + [("head", 2), ("head_tail", 2)]
@@ -67,3 +68,7 @@ def test_onnx(task, truncation, n_parts, graph, monkeypatch):
 def test_columns_that_the_lines_cannot_read_are_refused(kind, n_parts):
     with pytest.raises(UserError, match="column"):
         usage(classifier(truncation="windows", n_parts=n_parts), kind)
+
+
+def test_the_readme_shows_the_same_lines():
+    assert f"```python\n{usage(classifier(), 'onnx')}```" in (ROOT / "README.md").read_text(encoding="utf-8")
