@@ -39,6 +39,8 @@ def to_onnx(network: Classifier, path: Path) -> None:
             verbose=False,
         )
         assert program is not None
+        for node in program.model.graph:
+            node.metadata_props.clear()  # on which line, in whose folder, it was traced; half of a small file
         program.save(str(path))
 
 
@@ -46,6 +48,8 @@ def to_pt2(network: Classifier, path: Path) -> None:
     """Write what `torch.export.load` opens, without this code. Raises `UserError` where the network cannot be traced."""
     with traceable(path):
         program = torch.export.export(network.eval(), example(network), dynamic_shapes=dynamic(network))
+        for node in program.graph.nodes:
+            node.meta.pop("stack_trace", None)  # as above
         torch.export.save(program, path)
 
 

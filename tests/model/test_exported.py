@@ -9,6 +9,7 @@ from model.build import TABLES
 from model.exported import FORMATS, onnx_in_int8
 from model.program import to_onnx, to_pt2, to_safetensors
 from tests.classifiers import BERT, MODERNBERT
+from tests.conftest import ROOT
 
 SHAPES = ((1, 1), (1, 3), (3, 1), (2, 7), (5, 16), (3, 24))
 CHOSEN = {
@@ -73,6 +74,13 @@ def test_an_exported_program_has_equal_logits(network, tmp_path, architecture):
 def test_every_part_is_exported(network, tmp_path, architecture):
     check_onnx(network(**architecture), tmp_path / "model.onnx")
     check_pt2(network(**architecture), tmp_path / "model.pt2")
+
+
+def test_a_file_does_not_say_where_it_was_made(network, tmp_path):
+    pytest.importorskip("onnxscript", reason="the writer: pip install -e '.[export]'")
+    for write in (to_onnx, to_pt2):
+        write(network(n_layers=1), tmp_path / "model")
+        assert str(ROOT).encode() not in (tmp_path / "model").read_bytes()
 
 
 def test_weights_in_a_file_build_the_same_network(network, tmp_path):
