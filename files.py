@@ -1,8 +1,9 @@
-"""A file is written whole or not at all."""
+"""A file, or a folder, is written whole or not at all."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -54,3 +55,23 @@ def standard_output() -> Iterator[BinaryIO]:
         if isinstance(error, BrokenPipeError):
             sys.exit(141)  # 128 + SIGPIPE, as shells have it
         raise UserError(f"standard output cannot be written ({error.strerror}); make room on the disk") from error
+
+
+@contextmanager
+def folder_written_whole(folder: Path) -> Iterator[Path]:
+    """A folder beside `folder` to write into, which takes its name at the end, and goes if something fails.
+
+    Raises `UserError` when it cannot be written, as on a full disk.
+    """
+    unfinished = folder.with_name(f"{folder.name}.unfinished")  # one name, as above
+    try:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        yield unfinished
+        unfinished.rename(folder)
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot be written ({error.strerror or error}); make room, or choose another"
+        ) from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import onnxruntime
 import torch
 from transformers import PreTrainedTokenizerFast, pipeline
 from transformers.utils import logging as transformers_logging
@@ -27,45 +26,14 @@ from assembly import make_data, make_module
 from benchmarks.common import write_result
 from benchmarks.contestants import bert
 from benchmarks.corpus import MAX_LEN, SHAPE, configuration
-from encoding import encode
 from model import TextClassifier
+from model.exported import in_place_of, run_onnx
+from model.program import to_onnx
 from model.task import SingleLabel
-from padding import cut_by_budget, pad
 
 ROUNDS = 3
 SHORT = "shares of the bank fell after a warning on profits"
 ANSWERS = 200  # of the short text, for its latency
-
-
-class OnnxClassifier:
-    """Our network in ONNX Runtime, with our own tokenising and batching by length around it."""
-
-    def __init__(self, ours: TextClassifier, path: Path) -> None:
-        self.ours = ours
-        ids = torch.randint(4, 100, (3, 17))
-        dynamic = {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens", max=MAX_LEN)}
-        program = torch.onnx.export(
-            ours.network,
-            (ids, torch.ones_like(ids, dtype=torch.bool)),
-            input_names=["ids", "mask"],
-            dynamic_shapes=({**dynamic}, {**dynamic}),
-            dynamo=True,
-            verbose=False,
-        )
-        assert program is not None
-        program.save(str(path))
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = torch.get_num_threads()
-        self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-    def predict(self, texts: list[str]) -> list[str]:
-        tokens = encode(self.ours.tokenizer, texts, max_len=self.ours.max_len)
-        lengths, order = tokens.lengths.sort(stable=True)
-        logits = np.empty((len(texts), len(self.ours.labels)), np.float32)
-        for rows in order.tensor_split(cut_by_budget(lengths.numpy(), max_tokens=8192)[:-1]):
-            ids, mask, _ = pad(tokens, rows, pad_id=0)
-            logits[rows.numpy()] = self.session.run(None, {"ids": ids.numpy(), "mask": mask.numpy()})[0]
-        return [self.ours.labels[i] for i in logits.argmax(axis=1)]
 
 
 def main() -> None:
@@ -86,7 +54,8 @@ def main() -> None:
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=data.tokenizer, pad_token="[PAD]", model_max_length=MAX_LEN)
     pipe = cast(Any, pipeline)("text-classification", model=hub, tokenizer=tokenizer, device="cpu")
     with tempfile.TemporaryDirectory() as folder:
-        onnx = OnnxClassifier(ours["heed, fp32"], Path(folder) / "network.onnx")
+        to_onnx(network, Path(folder) / "network.onnx")
+        onnx = in_place_of(ours["heed, fp32"], run_onnx(Path(folder) / "network.onnx", network))
         readers: dict[str, Callable[[], object]] = {
             "pipeline, one by one": lambda: pipe(texts, batch_size=1, truncation=True),
             "pipeline, batches of 32": lambda: pipe(texts, batch_size=32, truncation=True),
@@ -94,12 +63,10 @@ def main() -> None:
             **{name: partial(c.predict, texts) for name, c in ours.items()},
         }
         exact = [prediction.label for prediction in ours["heed, fp32"].predict(texts)]
+        answering = {"ONNX Runtime": onnx, **ours}
         same = {
-            "ONNX Runtime": np.mean([a == b for a, b in zip(onnx.predict(texts), exact, strict=True)]),
-            **{
-                name: np.mean([a.label == b for a, b in zip(c.predict(texts), exact, strict=True)])
-                for name, c in ours.items()
-            },
+            name: np.mean([a.label == b for a, b in zip(c.predict(texts), exact, strict=True)])
+            for name, c in answering.items()
         }
         found: dict[str, list[float]] = {name: [] for name in readers}
         for _ in range(ROUNDS):

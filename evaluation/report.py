@@ -40,7 +40,8 @@ def write_report(
     history: Sequence[dict[str, float]] = (),
     monitor: str = "val/loss",
 ) -> None:
-    """Score `classifier` and the two baselines on the test texts, log the lines, and write `metrics.json` and `report/`.
+    """Score `classifier` and the two baselines on the test texts, log the lines, and write `metrics.json`, `report/` and the
+    model card `README.md`.
 
     Test texts without a label go to `predictions.jsonl` with what was predicted; those that are nearly in training are
     also left out of a second score. `alone` is the network without a linear model beside it, None where there is none;
@@ -68,6 +69,7 @@ def write_report(
         seen = answers_of(classifier, validation.select(range(0, len(validation), step)), "validation", step=step)
         found |= {"history": list(history), **findings(task, scored, seen), **circumstances(run_dir, started)}
         write_page(found, run_dir / "report")
+        write_card(classifier, run_dir)
         log.info("report      %s", run_dir / "report" / "index.html")
     except Exception as error:  # a picture is not worth a run
         log.info("report      not written: %s: %s", type(error).__name__, " ".join(str(error).split()))
@@ -136,3 +138,10 @@ def write_page(found: dict[str, Any], folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "report.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (folder / "index.html").write_text(page(found), encoding="utf-8")
+
+
+def write_card(classifier: TextClassifier, run_dir: Path) -> None:
+    """Write the model card, `README.md`."""
+    from evaluation.card import model_card  # only at the end
+
+    write_whole(run_dir / "README.md", model_card(classifier, run_dir, name=run_dir.name, kind="checkpoint").encode())

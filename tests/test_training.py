@@ -28,7 +28,7 @@ def weights(folder: Path) -> torch.Tensor:
 
 def test_a_run_leaves_checkpoint_configuration_and_metrics(run):
     folder = run()
-    files = {"best.ckpt", "check.json", "config.yaml", "metrics.csv", "metrics.json", "report"}
+    files = {"README.md", "best.ckpt", "check.json", "config.yaml", "metrics.csv", "metrics.json", "report"}
     assert {path.name for path in folder.iterdir()} == files
     metrics = json.loads((folder / "metrics.json").read_text())
     keys = {"test/accuracy", "test/macro_f1", "baseline/accuracy", "majority/accuracy", "seconds/total"}
