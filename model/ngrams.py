@@ -21,10 +21,10 @@ def hashed(ids: Tensor, mask: Tensor, n_buckets: int) -> tuple[Tensor, Tensor]:
     arXiv:0902.2206). Returns buckets `(B, 2T)`, below `n_buckets`, and real `(B, 2T)`.
     """
     ids = ids.long()
-    before = F.pad(ids[:, :-1] + 1, (1, 0))  # (B, T)
-    paired = mask & F.pad(mask[:, :-1], (1, 0), value=False)  # (B, T)
-    buckets = torch.cat([ids, before * MULTIPLIER + ids], dim=1) % n_buckets  # (B, 2T)
-    return buckets, torch.cat([mask, paired], dim=1)
+    before = F.pad(ids + 1, (1, 0))[:, :-1]  # (B, T)
+    paired = mask & F.pad(mask, (1, 0), value=False)[:, :-1]  # (B, T)
+    buckets = torch.stack([ids, before * MULTIPLIER + ids], dim=1) % n_buckets  # (B, 2, T)
+    return buckets.flatten(1), torch.stack([mask, paired], dim=1).flatten(1)  # (B, 2T) each
 
 
 class NgramLinear(nn.Module):
@@ -54,8 +54,8 @@ class NgramLinear(nn.Module):
         tfidf = self.idf[buckets] * (1 + tf.log()) * real  # (B, 2T)
         length = (tfidf**2 / tf).sum(dim=1, keepdim=True).sqrt().clamp(min=1e-6)  # (B, 1)
         added = self.weight[buckets] * (tfidf / tf / length).unsqueeze(-1)  # (B, 2T, C)
-        tokens, pairs = added.chunk(2, dim=1)  # (B, T, C) each
-        return tokens + pairs / 2 + F.pad(pairs[:, 1:] / 2, (0, 0, 0, 1))  # (B, T, C)
+        tokens, pairs = added.view(ids.shape[0], 2, ids.shape[1], -1).unbind(dim=1)  # (B, T, C) each
+        return tokens + pairs / 2 + F.pad(pairs / 2, (0, 0, 0, 1))[:, 1:]  # (B, T, C)
 
 
 class MixedClassifier(Classifier):

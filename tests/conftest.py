@@ -59,6 +59,9 @@ def network() -> Callable[..., Classifier]:
         torch.manual_seed(0)
         classifier = build_classifier(**{**SMALL, **changes})
         torch.nn.init.normal_(classifier.head.weight)
+        if changes.get("n_buckets"):
+            torch.nn.init.uniform_(classifier.ngrams.idf, 1, 5)
+            torch.nn.init.normal_(classifier.ngrams.weight)
         return classifier.eval()
 
     return build

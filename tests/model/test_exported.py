@@ -14,6 +14,7 @@ from tests.conftest import ROOT
 SHAPES = ((1, 1), (1, 3), (3, 1), (2, 7), (5, 16), (3, 24))
 CHOSEN = {
     "as it is": {},
+    "with a linear model": {"n_buckets": 2**10},
     "bert": {**BERT, "n_segments": 2, "sep_id": 3},
     "modernbert": MODERNBERT,
     "the others": {"position": "alibi", "mask": "window", "window": 2, "norm": "rms", "attention": "additive"},
