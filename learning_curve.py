@@ -24,6 +24,7 @@ from errors import UserError
 from evaluation.baseline import MOST_TEXTS, linear_baseline, stride
 from evaluation.metrics import NAMES, SCORES, shown
 from evaluation.progress import EpochLine
+from mixing import mix
 from model.checkpoint import load_classifier
 from monitoring import choose_monitor, make_keep_best
 from trainer import device_of, make_trainer
@@ -100,7 +101,10 @@ def answers(config: DictConfig, data: TextDataModule, rows: np.ndarray, test: Da
             trainer = cast(Any, trainer)
             trainer.callbacks = [c for c in trainer.callbacks if not isinstance(c, EpochLine)]
             trainer.fit(module, data)
-            classifier = load_classifier(keep_best.best_model_path, device=device_of(config.trainer.accelerator))
+            path = Path(keep_best.best_model_path)
+            classifier = load_classifier(path, device=device_of(config.trainer.accelerator))
+            if config.mix_linear:
+                classifier = mix(classifier, data, path, balanced=bool(config.class_weight or config.sampler))
         return [prediction.label for prediction in classifier.predict(test["text"][:])]
     finally:
         log.setLevel(before)
@@ -135,7 +139,7 @@ def draw(points: list[dict[str, Any]], name: str, path: Path) -> None:
     figure = Figure(figsize=(6, 4), layout="constrained")
     axis = figure.subplots()
     texts = [point["texts"] for point in points]
-    axis.plot(texts, [point[name] for point in points], marker="o", label="this network")
+    axis.plot(texts, [point[name] for point in points], marker="o", label="this classifier")
     axis.plot(texts, [point[f"baseline/{name}"] for point in points], marker="o", label="TF-IDF + linear model")
     axis.set(xscale="log", xlabel="training texts", ylabel=NAMES[name])
     axis.set_xticks(texts, [f"{n:,}" for n in texts])

@@ -52,7 +52,7 @@ def mix(alone: TextClassifier, data: TextDataModule, path: Path, *, balanced: bo
     network = build_classifier(**{**alone.network.architecture, "n_buckets": n_buckets}).eval()
     network.load_state_dict(alone.network.state_dict(), strict=False)
     ngrams = cast(MixedClassifier, network).ngrams
-    fit(ngrams, data.encoded["train"], task, balanced=balanced)
+    fit(ngrams, data.encoded["train"], task, rows=data.train_rows, balanced=balanced)
     mixed = TextClassifier(
         network,
         task=task,
@@ -80,9 +80,13 @@ def mix(alone: TextClassifier, data: TextDataModule, path: Path, *, balanced: bo
     return load_classifier(path, device=alone.device)
 
 
-def fit(ngrams: NgramLinear, train: EncodedTexts, task: SingleLabel, *, balanced: bool) -> None:
-    """Fit on at most `MOST_TEXTS` texts spread over the split, each piece of a text for itself."""
-    counts, numbers = count(train, n_buckets=ngrams.n_buckets)
+def fit(
+    ngrams: NgramLinear, train: EncodedTexts, task: SingleLabel, *, rows: np.ndarray | None = None, balanced: bool
+) -> None:
+    """Fit on at most `MOST_TEXTS` of the texts `rows` (None: all), each piece of a text for itself."""
+    chosen = np.arange(len(train)) if rows is None else rows
+    chosen = chosen[:: stride(len(chosen), MOST_TEXTS)]
+    counts, numbers = count(train, torch.from_numpy(chosen), n_buckets=ngrams.n_buckets)
     labels = train.labels[numbers]  # (P,) or (P, C)
     tfidf = TfidfTransformer(sublinear_tf=True).fit(counts)
     weights, biases = linear_model(task, tfidf.transform(counts), labels, balanced=balanced)
@@ -92,9 +96,8 @@ def fit(ngrams: NgramLinear, train: EncodedTexts, task: SingleLabel, *, balanced
     ngrams.bias.copy_(torch.from_numpy(biases))
 
 
-def count(train: EncodedTexts, *, n_buckets: int) -> tuple[csr_matrix, Tensor]:
-    """How often each bucket is in each piece, `(P, N)`, and whose piece each is, `(P,)`."""
-    rows = torch.arange(0, len(train), stride(len(train), MOST_TEXTS))
+def count(train: EncodedTexts, rows: Tensor, *, n_buckets: int) -> tuple[csr_matrix, Tensor]:
+    """How often each bucket is in each piece of the texts `rows`, `(P, N)`, and whose piece each is, `(P,)`."""
     order = rows[train.tokens.lengths[rows].argsort(stable=True)]
     parts, numbers, n_pieces = [], [], 0
     ends = cut_by_budget(train.tokens.lengths[order].numpy(), max_tokens=2**16)

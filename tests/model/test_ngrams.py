@@ -106,3 +106,15 @@ def test_a_pair_is_hashed_in_its_order_and_never_over_padding():
     assert real.tolist() == [[True, True, False, False, True, False], [True, True, True, False, True, True]]
     assert buckets[0, 4] == (8 * 2_654_435_761 + 8) % N_BUCKETS  # (7 + 1) · the multiplier + 8
     assert buckets[1, 4] != buckets[0, 4]
+
+
+def test_of_some_rows_only_these_are_fitted():
+    labels = torch.arange(60) % 3
+    some = np.arange(0, 60, 2)
+    ngrams = NgramLinear(n_buckets=N_BUCKETS, n_classes=3)
+    mixing.fit(ngrams, encoded(TEXTS, labels), SingleLabel(labels=["a", "b", "c"]), rows=some, balanced=False)
+    alone = NgramLinear(n_buckets=N_BUCKETS, n_classes=3)
+    texts = encoded([TEXTS[row] for row in some], labels[some])
+    mixing.fit(alone, texts, SingleLabel(labels=["a", "b", "c"]), balanced=False)
+    torch.testing.assert_close(ngrams.weight, alone.weight)
+    torch.testing.assert_close(ngrams.idf, alone.idf)
