@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import tempfile
 import threading
 import time
@@ -23,6 +24,7 @@ TEXT = "The striker scored twice in the final."
 def main() -> None:
     """Read the arguments, look at the checkpoint, and serve it until Ctrl-C or SIGTERM."""
     arguments = parse_arguments()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: nothing stays behind
     if find_spec("litserve") is None:
         raise UserError("serve.py needs LitServe: pip install -c constraints.txt -e '.[serve]'")
     from model import load_classifier

@@ -21,6 +21,7 @@ from model import TextClassifier
 from model.device import physical_cores
 from serving.checks import Limits
 from serving.gate import Gate, patient
+from serving.queues import Answers, RequestQueue
 from serving.worker import Predictor
 
 WAIT = 30.0  # seconds a request may wait for a worker before it is given up
@@ -28,7 +29,17 @@ STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Server(litserve.LitServer):
-    """LitServe whose workers leave Ctrl-C to the first process, also while they start."""
+    """LitServe with the queues of `queues.py`, whose workers leave Ctrl-C to the first process, also while they start."""
+
+    def __init__(self, predictor: Predictor, folder: Path, **options: Any) -> None:
+        super().__init__(predictor, **options)
+        self.folder = folder
+
+    def _init_manager(self, num_api_servers: int) -> Any:
+        manager = super()._init_manager(num_api_servers)
+        self.litapi_request_queues = {path: RequestQueue(self.folder) for path in self.litapi_request_queues}
+        self._transport = Answers(self.folder)
+        return manager
 
     def launch_inference_worker(self, lit_api: litserve.LitAPI) -> list:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a new process inherits
@@ -43,11 +54,11 @@ def make_server(
 ) -> litserve.LitServer:
     """A server whose workers read `checkpoint`; `/info` answers `info`."""
     cuda = torch.cuda.is_available()
-    predictor = Predictor(
-        str(checkpoint), precision=precision, threads=max(1, physical_cores() // workers), max_batch=max_batch
-    )
+    threads = max(1, (physical_cores() - 1) // workers)  # a core for HTTP: threads that wait for a core they share are slow
+    predictor = Predictor(str(checkpoint), precision=precision, threads=threads, max_batch=max_batch)
     return Server(
         predictor,
+        checkpoint.parent,
         accelerator="cuda" if cuda else "cpu",
         workers_per_device=workers,
         timeout=WAIT,
@@ -83,8 +94,8 @@ def run_server(server: litserve.LitServer, *, host: str, port: int, limits: Limi
             http=patient(limits.seconds),
             ws="none",
         )
-    except KeyboardInterrupt:  # while the workers were starting
-        pass
+    except KeyboardInterrupt:
+        pass  # while the workers were starting; later LitServe sees to it
     except RuntimeError as error:
         raise UserError(f"the server cannot start ({error}); see above what its workers said") from error
     finally:

@@ -20,20 +20,33 @@ if TYPE_CHECKING:
 class TakeWhatWaits(BatchedLoop):
     """Batches without a timer: sleep until a request comes, then take all that wait, at most `max_batch_size`.
 
-    While a batch is computed the next one gathers, so batches grow with the load and a lone request never waits.
+    While a batch is computed the next one gathers, so batches grow with the load and a lone request never waits. The answers
+    to a batch go out together.
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: list[tuple] = []
+
     def get_batch_requests(self, lit_api: Any, request_queue: Any, transport: Any) -> tuple[list, list]:
+        if self.answers:  # to the batch before
+            transport.send(self.answers, 0)
+            self.answers = []
         taken: list[tuple] = []
         try:
             taken.append(request_queue.get(timeout=1.0))
             while len(taken) < lit_api.max_batch_size:
-                taken.append(request_queue.get_nowait())
+                taken.append(request_queue.get(timeout=0))
         except Empty:
             pass
         oldest = time.monotonic() - lit_api.request_timeout
         late = [(queue, uid) for queue, uid, put_at, _ in taken if put_at < oldest]
         return [(queue, uid, content) for queue, uid, put_at, content in taken if put_at >= oldest], late
+
+    def put_response(
+        self, transport: Any, response_queue_id: int, uid: str, response_data: Any, status: Any, response_type: Any
+    ) -> None:
+        self.answers.append((uid, (response_data, status, response_type, self._worker_id)))
 
 
 class Predictor(litserve.LitAPI):
@@ -58,18 +71,12 @@ class Predictor(litserve.LitAPI):
         text = "a text" if self.classifier.n_parts == 1 else ["a text"] * self.classifier.n_parts
         self.classifier.predict([text])  # so that the first request does not wait for what is made once
 
-    def batch(self, inputs: list[dict]) -> list[dict]:
-        return inputs
-
     def predict(self, x: list[dict], **kwargs: Any) -> list[Response]:
         texts = [texts_of(content) for content in x]
         answers = iter(self.classifier.predict([text for of_one in texts for text in of_one]))
         return [
             JSONResponse({"predictions": [self.answer(next(answers)) for _ in of_one]}) for of_one in texts
         ]  # made here, where the other processes do not wait for it
-
-    def unbatch(self, output: list[Response]) -> list[Response]:
-        return output
 
     def answer(self, prediction: Prediction) -> dict[str, Any]:
         """One prediction as `predict.py --json` gives it, without the text."""
