@@ -17,6 +17,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from errors import UserError, exit_on_user_error
+from predict import newest_checkpoint
+from serving.address import HOSTS, require_free_port, url_of
+from serving.checks import Limits
 
 TEXT = "The striker scored twice in the final."
 
@@ -27,16 +30,15 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: nothing stays behind
     if find_spec("litserve") is None:
         raise UserError("serve.py needs LitServe: pip install -c constraints.txt -e '.[serve]'")
-    from model import load_classifier
-    from predict import newest_checkpoint
-    from serving.checks import Limits
-    from serving.server import copy_checkpoint, facts_of, make_server, require_free_port, run_server
-
     require_free_port(arguments.host, arguments.port)
     path = arguments.checkpoint or newest_checkpoint()
     limits = Limits(arguments.max_bytes, arguments.max_texts, arguments.max_characters, arguments.patience)
+    from model import load_classifier  # torch, and below LitServe: seconds that a mistake above need not wait for
+
+    classifier = load_classifier(path, precision=arguments.precision, device="cpu")
+    from serving.server import copy_checkpoint, facts_of, make_server, run_server
+
     with tempfile.TemporaryDirectory(prefix="heed-") as folder:
-        classifier = load_classifier(path, precision=arguments.precision, device="cpu")
         copy, key = copy_checkpoint(path, Path(folder))
         info, n_parts = facts_of(classifier, path, key), classifier.n_parts
         del classifier  # the workers have their own
@@ -52,8 +54,8 @@ def main() -> None:
         labels = ", ".join(info["labels"][:10]) + ", …" * (len(info["labels"]) > 10)
         print(f"checkpoint  {path}")
         print(f"task        {info['task']}, {len(info['labels'])} labels: {labels}", flush=True)
-        address = f"http://{'127.0.0.1' if arguments.host != '::' else '[::1]'}:{arguments.port}"
         text = TEXT if n_parts == 1 else [TEXT] * n_parts
+        address = url_of(arguments.host, arguments.port)
         threading.Thread(target=announce, args=(address, text), daemon=True).start()
         run_server(server, host=arguments.host, port=arguments.port, limits=limits)
         print("stopped")
@@ -65,7 +67,7 @@ def parse_arguments() -> argparse.Namespace:
     what = "a .ckpt file (default: the newest under outputs/)"
     parser.add_argument("checkpoint", nargs="?", type=Path, help=what)
     what = "0.0.0.0 and :: answer other machines too (default: %(default)s)"
-    parser.add_argument("--host", choices=("127.0.0.1", "0.0.0.0", "::"), default="127.0.0.1", help=what)
+    parser.add_argument("--host", choices=HOSTS, default=HOSTS[0], help=what)
     parser.add_argument("--port", type=int, default=8000, help="default: %(default)s")
     what = "processes that compute, each with its share of the cores (default: %(default)s)"
     parser.add_argument("--workers", type=at_least_one, default=1, metavar="N", help=what)

@@ -16,7 +16,7 @@ from serving.checks import Limits, Refused, check
 
 ROUTES = {"/predict": ("POST",), "/health": ("GET", "HEAD"), "/info": ("GET", "HEAD")}
 ALL_ROUTES = "POST /predict, GET /health, GET /info"
-ANSWER = 60.0  # seconds a request may wait for its answer
+ANSWER = 30.0  # seconds a request may wait for its answer
 
 
 class Gate:

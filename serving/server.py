@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import socket
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +23,7 @@ from serving.gate import Gate, patient
 from serving.queues import Answers, RequestQueue
 from serving.worker import Predictor
 
-WAIT = 30.0  # seconds a request may wait for a worker before it is given up
+WAIT = 20.0  # seconds a request may wait for a worker before it is given up
 STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -96,8 +95,8 @@ def run_server(server: litserve.LitServer, *, host: str, port: int, limits: Limi
         )
     except KeyboardInterrupt:
         pass  # while the workers were starting; later LitServe sees to it
-    except RuntimeError as error:
-        raise UserError(f"the server cannot start ({error}); see above what its workers said") from error
+    except (RuntimeError, EOFError) as error:
+        raise UserError(f"a process of the server did not start or has gone ({error}); see above what it said") from error
     finally:
         for child in multiprocessing.active_children():
             child.terminate()
@@ -132,16 +131,3 @@ def facts_of(classifier: TextClassifier, path: Path, key: str) -> dict[str, Any]
         "max_len": classifier.max_len,
         "parts": classifier.n_parts,
     }
-
-
-def require_free_port(host: str, port: int) -> None:
-    """Raise `UserError` where no server can be opened at this address."""
-    if not 1024 <= port <= 65535:
-        raise UserError(f"--port {port}: give a number from 1024 to 65535")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise UserError(f"--port {port}: cannot be opened on {host} ({error.strerror}); give another") from error
