@@ -28,6 +28,7 @@ from serving.pictures import (
 
 ONE_AT_A_TIME: dict[str, Any] = {"concurrency_id": "network", "concurrency_limit": 1, "show_progress": "minimal"}
 SYSTEM_FONTS = ("system-ui", "sans-serif")  # Gradio's own would come from elsewhere
+MOST = Limits().characters
 NOTHING = around(faint("Classify a text to see how its tokens look at each other."))
 
 
@@ -39,10 +40,11 @@ class Page:
 
     def problem(self, parts: Sequence[str | None]) -> str | None:
         """Why these parts of a text cannot be classified, or None."""
-        length, most = sum(len(part or "") for part in parts), Limits().characters
         if not any((part or "").strip() for part in parts):
             return "There is no text: write one above."
-        return f"The text has {length:,} characters; at most {most:,} are read here." if length > most else None
+        if sum(len(part or "") for part in parts) > MOST:
+            return f"The text has more than {MOST:,} characters, which are the most that can be read here."
+        return None
 
     def text(self, parts: Sequence[str | None]) -> Any:
         """The text as the classifier reads it."""
@@ -96,7 +98,8 @@ def make_page(classifier: TextClassifier, checkpoint: Path) -> gradio.Blocks:
     with gradio.Blocks(title=f"Heed: {checkpoint.name}", analytics_enabled=False) as blocks:
         gradio.Markdown(f"# Heed\n`{checkpoint}`")
         names = ["Text"] if parts == 1 else [f"Part {number + 1} of the text" for number in range(parts)]
-        boxes = [gradio.Textbox(label=name, lines=3, max_lines=12, placeholder="Write or paste one") for name in names]
+        look = {"lines": 3, "max_lines": 12, "placeholder": "Write or paste one"}
+        boxes = [gradio.Textbox(label=name, max_length=MOST + 1, **look) for name in names]  # one too many, to be told
         button = gradio.Button("Classify", variant="primary")
         result = gradio.HTML(label="Labels")
         tokens = gradio.HTML(label="Tokens")

@@ -23,89 +23,11 @@ from model import build_classifier, load_classifier
 from model.checkpoint import checkpoint_content
 from model.task import SingleLabel
 from serving.checks import Limits, Refused, check
-from tests.conftest import FRUIT, ROOT, SMALL, TOOLS
+from tests.conftest import FRUIT, TOOLS
+from tests.servers import Running, assert_stopped, free_port, write_checkpoint
 
 pytest.importorskip("litserve")
 PATIENCE = 2
-WORDS = sorted({word for text in FRUIT + TOOLS for word in text.split()})
-
-
-def write_checkpoint(path: Path, *, seed: int, n_parts: int = 1) -> Path:
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    vocabulary = {word: number for number, word in enumerate([*SPECIAL_TOKENS, *WORDS])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
-    torch.manual_seed(seed)
-    network = build_classifier(**{**SMALL, "n_segments": n_parts})
-    torch.nn.init.normal_(network.head.weight)
-    task = SingleLabel(labels=["fruit", "tool", "Gemüse"])
-    facts = checkpoint_content(network, task=task, tokenizer=tokenizer, truncation="head", n_parts=n_parts)
-    torch.save({"heed": facts, "state_dict": network.state_dict()}, path)
-    return path
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Running:
-    """A server in a process group of its own."""
-
-    def __init__(self, checkpoint: Path, *options: str) -> None:
-        self.port = free_port()
-        self.log = checkpoint.with_suffix(".log")
-        self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "serve.py"), str(checkpoint), "--port", str(self.port), *options],
-            cwd=checkpoint.parent,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "120"},
-            stdout=open(self.log, "w"),
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-
-    def wait(self) -> Running:
-        for _ in range(600):
-            assert self.process.poll() is None, self.log.read_text()
-            if "try " in self.log.read_text():
-                return self
-            time.sleep(0.1)
-        raise AssertionError(self.log.read_text())
-
-    def ask(self, path: str, body: bytes | None = None, method: str | None = None) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        connection.request(method or ("GET" if body is None else "POST"), path, body)
-        answer = connection.getresponse()
-        with closing(connection):
-            return answer.status, answer.read()
-
-    def predict(self, **content) -> list[dict]:
-        status, body = self.ask("/predict", json.dumps(content).encode())
-        assert status == 200, body
-        return json.loads(body)["predictions"]
-
-    def workers(self) -> list[int]:
-        found = []
-        for each in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                if "spawn_main" in each.read_text() and os.getsid(int(each.parent.name)) == self.process.pid:
-                    found.append(int(each.parent.name))
-            except OSError:
-                pass
-        return found
-
-    def kill(self) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.wait(20)
-            except subprocess.TimeoutExpired:
-                os.killpg(self.process.pid, signal.SIGKILL)
-
-
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory) -> Path:
     return write_checkpoint(tmp_path_factory.mktemp("serve") / "best.ckpt", seed=0)
@@ -115,22 +37,13 @@ def checkpoint(tmp_path_factory) -> Path:
 def server(checkpoint):
     served = checkpoint.with_name("served.ckpt")
     shutil.copy(checkpoint, served)
-    running = Running(served, f"--patience={PATIENCE}")
+    running = Running("serve.py", served, f"--patience={PATIENCE}")
     try:
         yield running.wait()
         os.killpg(running.process.pid, signal.SIGINT)  # as Ctrl-C in a terminal does
         assert_stopped(running)
     finally:
         running.kill()
-
-
-def assert_stopped(running: Running) -> None:
-    assert running.process.wait(30) == 0
-    assert running.log.read_text().splitlines()[4:] == ["stopped"]
-    assert running.workers() == []
-    with closing(socket.socket()) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(("127.0.0.1", running.port))
 
 
 def close_to(predictions: list[dict], checkpoint: Path, texts: list) -> bool:
@@ -247,7 +160,7 @@ def test_what_went_wrong_stays_off_the_screen(server):
 
 
 def test_two_workers_stop_at_sigterm(checkpoint):
-    running = Running(checkpoint, "--workers=2").wait()
+    running = Running("serve.py", checkpoint, "--workers=2").wait()
     try:
         assert len(running.workers()) == 2
         assert running.predict(text="plum jam")
