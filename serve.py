@@ -1,7 +1,8 @@
 """Answer over HTTP with a checkpoint that train.py left: `python serve.py CHECKPOINT`, by LitServe (`pip install '.[serve]'`).
 
-`POST /predict` takes `{"text": "…"}` or `{"texts": ["…", …]}` and answers `{"predictions": [{"label": …, "probabilities":
-{…}}, …]}`, one for each text in order; a refusal is `{"detail": "why"}` with a status of 4xx. `GET /health`, `GET /info`.
+`POST /predict` takes `{"text": "…"}` or `{"texts": ["…", …]}` and answers `{"predictions": [{"label": …,
+"probabilities": {…}}, …]}`, one for each text in order; a refusal is `{"detail": "why"}` with a status of 4xx.
+`GET /health` and `GET /info` say how it is and what it serves.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class Limits(NamedTuple):
     seconds: float = 10.0
 
 
-class Refused(Exception):
+class Refused(Exception):  # noqa: N818  (an answer more than an error)
     """A request that cannot be answered: the HTTP status, and one sentence that says why."""
 
     def __init__(self, status: int, detail: str) -> None:
@@ -65,7 +65,9 @@ def check_text(text: Any, name: str, limits: Limits, n_parts: int) -> None:
         raise Refused(400, f"{name} is {found}: this classifier reads {n_parts} parts a text, send {SHAPES_OF_PARTS}")
     for part in parts:
         if not isinstance(part, str):
-            raise Refused(400, f"{name} is {kind(part)}, not a string: send {SHAPES if n_parts == 1 else SHAPES_OF_PARTS}")
+            raise Refused(
+                400, f"{name} is {kind(part)}, not a string: send {SHAPES if n_parts == 1 else SHAPES_OF_PARTS}"
+            )
     if (length := sum(map(len, parts))) > limits.characters:
         raise Refused(413, f"{name} has {length:,} characters, at most {limits.characters:,} are read: send less of it")
 

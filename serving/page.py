@@ -98,7 +98,7 @@ def make_page(classifier: TextClassifier, checkpoint: Path) -> gradio.Blocks:
     with gradio.Blocks(title=f"Heed: {checkpoint.name}", analytics_enabled=False) as blocks:
         gradio.Markdown(f"# Heed\n`{checkpoint}`")
         names = ["Text"] if parts == 1 else [f"Part {number + 1} of the text" for number in range(parts)]
-        look = {"lines": 3, "max_lines": 12, "placeholder": "Write or paste one"}
+        look: dict[str, Any] = {"lines": 3, "max_lines": 12, "placeholder": "Write or paste one"}
         boxes = [gradio.Textbox(label=name, max_length=MOST + 1, **look) for name in names]  # one too many, to be told
         button = gradio.Button("Classify", variant="primary")
         result = gradio.HTML(label="Labels")

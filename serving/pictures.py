@@ -20,7 +20,8 @@ STYLE = """
 .dark .heed{--for:96,165,250;--against:245,158,11}
 .heed p{margin:.2rem 0 .6rem}.heed .faint{color:color-mix(in srgb,var(--body-text-color) 75%,transparent);font-size:.9rem}
 .heed .bar{display:grid;grid-template-columns:min(10rem,38%) 1fr 4rem;gap:.7rem;align-items:center;margin:.3rem 0}
-.heed .bar>*{overflow:hidden;text-overflow:ellipsis}.heed .bar b{font-variant-numeric:tabular-nums;font-weight:400;text-align:right;white-space:nowrap}
+.heed .bar>*{overflow:hidden;text-overflow:ellipsis}
+.heed .bar b{font-variant-numeric:tabular-nums;font-weight:400;text-align:right;white-space:nowrap}
 .heed .bar i{height:.8rem;border-radius:.2rem;background:rgba(var(--for),.14)}
 .heed .bar i i{display:block;height:100%;background:rgb(var(--for))}.heed .said{font-weight:700}
 .heed .tokens{display:flex;flex-wrap:wrap;gap:.25rem;font-size:1.02rem}
@@ -89,17 +90,19 @@ def attention_map(tokens: Sequence[str], weights: Tensor, *, n_tokens: int) -> s
     cell = 26 if len(names) <= 12 else 18
     left = 16 + 6.4 * max(map(len, names))
     size = left + cell * len(names)
-    parts = [f'<rect class="frame" x="{left:.0f}" y="{left:.0f}" width="{size - left:.0f}" height="{size - left:.0f}"/>']
+    parts = [
+        f'<rect class="frame" x="{left:.0f}" y="{left:.0f}" width="{size - left:.0f}" height="{size - left:.0f}"/>'
+    ]
     for i, (name, row) in enumerate(zip(names, weights.tolist(), strict=True)):
         at = left + cell * (i + 0.5)
         parts.append(f'<text x="{left - 6:.0f}" y="{at + 4:.0f}" text-anchor="end">{escape(name)}</text>')
         parts.append(f'<text transform="translate({at + 4:.0f},{left - 6:.0f}) rotate(-90)">{escape(name)}</text>')
-        for j, weight in enumerate(row):
-            if weight >= 0.01 * deepest:
+        for j, w in enumerate(row):
+            if w >= 0.01 * deepest:
                 x, y = left + cell * j, left + cell * i
-                what = escape(f"{tokens[i]} → {tokens[j]}: {weight:.3f}")
+                what = escape(f"{tokens[i]} → {tokens[j]}: {w:.3f}")
                 parts.append(
-                    f'<rect x="{x:.0f}" y="{y:.0f}" width="{cell - 1}" height="{cell - 1}" fill-opacity="{weight / deepest:.2f}">'
+                    f'<rect x="{x:.0f}" y="{y:.0f}" width="{cell - 1}" height="{cell - 1}" fill-opacity="{w / deepest:.2f}">'
                     f"<title>{what}</title></rect>"
                 )
     fit = f'width="{size:.0f}" viewBox="0 0 {size:.0f} {size:.0f}" style="min-width:{0.75 * size:.0f}px"'
@@ -113,7 +116,7 @@ def wrong_examples(errors: Sequence[dict[str, Any]]) -> str:
     """The texts of the test set whose label was wrong, the most confident mistakes first, as `report.json` holds them."""
     rows = "".join(
         f'<div class="wrong">said <b>{escape(shown(error["predicted"]))}</b>, is <b>{escape(shown(error["truth"]))}</b>'
-        f'<br>{escape(error["text"])}</div>'
+        f"<br>{escape(error['text'])}</div>"
         for error in errors
     )
     return around(rows)

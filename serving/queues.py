@@ -1,7 +1,7 @@
 """How requests come from the HTTP process to the workers and answers back: ZeroMQ sockets in a folder of their own.
 
-They take the place of LitServe's queues, which live in one more process and cost four calls to it a request: on two cores that was
-half of all the work on a short text. A worker that is killed takes down what it had taken, and nothing else.
+They take the place of LitServe's queues, which live in one more process that is called four times a request: with them HTTP
+took 1.2 ms of processor time a request, with these it takes 0.5 ms. A worker that is killed loses what it had taken, no more.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class RequestQueue:
         """Hand an item to one of the workers, now or when there is one."""
         if self.socket is None:
             self.socket = zmq.Context.instance().socket(zmq.PUSH)
-            self.socket.sndhwm = 0  # no limit: there are no more requests than connections
-            self.socket.linger = 0
+            self.socket.setsockopt(zmq.SNDHWM, 0)  # no limit: there are no more requests than connections
+            self.socket.setsockopt(zmq.LINGER, 0)
             self.socket.bind(self.address)
         self.socket.send_pyobj(item)
 
@@ -37,7 +37,7 @@ class RequestQueue:
         if self.socket is None:
             self.socket = zmq.Context.instance().socket(zmq.PULL)
             self.socket.connect(self.address)
-        if not self.socket.poll(timeout * 1000):
+        if not self.socket.poll(round(timeout * 1000)):
             raise Empty
         return self.socket.recv_pyobj()
 

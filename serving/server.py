@@ -36,7 +36,7 @@ class Server(litserve.LitServer):
 
     def _init_manager(self, num_api_servers: int) -> Any:
         manager = super()._init_manager(num_api_servers)
-        self.litapi_request_queues = {path: RequestQueue(self.folder) for path in self.litapi_request_queues}
+        self.litapi_request_queues = {"/predict": RequestQueue(self.folder)}
         self._transport = Answers(self.folder)
         return manager
 
@@ -49,11 +49,20 @@ class Server(litserve.LitServer):
 
 
 def make_server(
-    checkpoint: Path, *, info: dict[str, Any], n_parts: int, limits: Limits, workers: int, max_batch: int, precision: str
+    checkpoint: Path,
+    *,
+    info: dict[str, Any],
+    n_parts: int,
+    limits: Limits,
+    workers: int,
+    max_batch: int,
+    precision: str,
 ) -> litserve.LitServer:
     """A server whose workers read `checkpoint`; `/info` answers `info`."""
     cuda = torch.cuda.is_available()
-    threads = max(1, (physical_cores() - 1) // workers)  # a core for HTTP: threads that wait for a core they share are slow
+    threads = max(
+        1, (physical_cores() - 1) // workers
+    )  # a core for HTTP: threads that wait for a core they share are slow
     predictor = Predictor(str(checkpoint), precision=precision, threads=threads, max_batch=max_batch)
     return Server(
         predictor,
@@ -96,7 +105,9 @@ def run_server(server: litserve.LitServer, *, host: str, port: int, limits: Limi
     except KeyboardInterrupt:
         pass  # while the workers were starting; later LitServe sees to it
     except (RuntimeError, EOFError) as error:
-        raise UserError(f"a process of the server did not start or has gone ({error}); see above what it said") from error
+        raise UserError(
+            f"a process of the server did not start or has gone ({error}); see above what it said"
+        ) from error
     finally:
         for child in multiprocessing.active_children():
             child.terminate()
@@ -110,7 +121,9 @@ def copy_checkpoint(path: Path, folder: Path) -> tuple[Path, str]:
     try:
         shutil.copyfile(path, copy)
     except OSError as error:
-        raise UserError(f"checkpoint {path}: cannot be copied to {folder} ({error.strerror}); make room there") from error
+        raise UserError(
+            f"checkpoint {path}: cannot be copied to {folder} ({error.strerror}); make room there"
+        ) from error
     return copy, hashlib.sha256(copy.read_bytes()).hexdigest()
 
 

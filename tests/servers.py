@@ -55,7 +55,7 @@ class Running:
             [sys.executable, str(ROOT / script), str(checkpoint), "--port", str(self.port), *options],
             cwd=checkpoint.parent,
             env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "120"},
-            stdout=open(self.log, "w"),
+            stdout=self.log.open("w"),
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )

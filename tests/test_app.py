@@ -85,7 +85,9 @@ def test_bars_tokens_and_maps_are_those_of_the_classifier(page, checkpoint):
     classify(page, TEXT)
     classifier = load_classifier(checkpoint, device="cpu")
     (prediction,) = classifier.predict([TEXT])
-    assert percents(page) == pytest.approx({k: round(100 * p, 1) for k, p in prediction.probabilities.items()}, abs=0.11)
+    assert percents(page) == pytest.approx(
+        {k: round(100 * p, 1) for k, p in prediction.probabilities.items()}, abs=0.11
+    )
     assert page.locator(".heed .bar .said").all_inner_texts() == [prediction.label]
     tokens, maps = attention_maps(classifier, TEXT)
     assert page.locator(".heed .tokens span").all_inner_texts() == tokens
@@ -171,7 +173,10 @@ def test_where_there_is_no_report_it_says_so(checkpoint, tmp_path):
 
 
 def test_mistakes_are_one_sentence(command, checkpoint, app):
-    for arguments, words in (((str(checkpoint), "--port", str(app.port)), "cannot be opened"), ((), "no checkpoint given")):
+    for arguments, words in (
+        ((str(checkpoint), "--port", str(app.port)), "cannot be opened"),
+        ((), "no checkpoint given"),
+    ):
         result = command("app.py", *arguments)
         assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
         assert words in result.stderr

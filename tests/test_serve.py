@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 import torch
 
-from encoding import SPECIAL_TOKENS
-from model import build_classifier, load_classifier
-from model.checkpoint import checkpoint_content
-from model.task import SingleLabel
+from model import load_classifier
 from serving.checks import Limits, Refused, check
 from tests.conftest import FRUIT, TOOLS
 from tests.servers import Running, assert_stopped, free_port, write_checkpoint
 
 pytest.importorskip("litserve")
 PATIENCE = 2
+
+
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory) -> Path:
     return write_checkpoint(tmp_path_factory.mktemp("serve") / "best.ckpt", seed=0)
@@ -68,7 +64,9 @@ def test_the_first_screen_is_quiet_and_its_command_works(server, checkpoint):
     assert f"http://127.0.0.1:{server.port}" in lines[2]
     if shutil.which("curl"):
         answer = subprocess.run(lines[3][4:].strip(), shell=True, capture_output=True, text=True)
-        assert close_to(json.loads(answer.stdout)["predictions"], checkpoint, ["The striker scored twice in the final."])
+        assert close_to(
+            json.loads(answer.stdout)["predictions"], checkpoint, ["The striker scored twice in the final."]
+        )
 
 
 def test_health_and_info(server, checkpoint):
@@ -111,7 +109,12 @@ def test_bad_requests_are_refused_with_a_reason_and_the_server_goes_on(server, n
 
 
 def test_unknown_routes_and_methods(server):
-    for path, body, expected in (("/", None, 404), ("/docs", None, 404), ("/predict", None, 405), ("/info", b"{}", 405)):
+    for path, body, expected in (
+        ("/", None, 404),
+        ("/docs", None, 404),
+        ("/predict", None, 405),
+        ("/info", b"{}", 405),
+    ):
         status, answer = server.ask(path, body)
         assert (status, "POST /predict" in json.loads(answer)["detail"]) == (expected, True)
 
