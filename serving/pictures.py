@@ -19,7 +19,7 @@ STYLE = """
 .heed{--for:37,99,235;--against:217,119,6;font-size:1rem;line-height:1.5;color:var(--body-text-color)}
 .dark .heed{--for:96,165,250;--against:245,158,11}
 .heed p{margin:.2rem 0 .6rem}.heed .faint{color:color-mix(in srgb,var(--body-text-color) 75%,transparent);font-size:.9rem}
-.heed .bar{display:grid;grid-template-columns:min(10rem,38%) 1fr 4rem;gap:.7rem;align-items:center;margin:.3rem 0}
+.heed .bar{display:grid;grid-template-columns:min(10rem,42%) 1fr 4rem;gap:.7rem;align-items:center;margin:.3rem 0}
 .heed .bar>*{overflow:hidden;text-overflow:ellipsis}
 .heed .bar b{font-variant-numeric:tabular-nums;font-weight:400;text-align:right;white-space:nowrap}
 .heed .bar i{height:.8rem;border-radius:.2rem;background:rgba(var(--for),.14)}

@@ -57,6 +57,9 @@ class Predictor(litserve.LitAPI):
         self.checkpoint, self.precision, self.threads = checkpoint, precision, threads
         self.classifier: TextClassifier
 
+    async def authorize(self) -> None:
+        """Everybody may ask. LitServe's own way to say so sends each request through another thread."""
+
     def setup(self, device: str) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes: the first one ends the others
         litserve.configure_logging("ERROR")
