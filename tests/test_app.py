@@ -95,6 +95,7 @@ def test_bars_tokens_and_maps_are_those_of_the_classifier(page, checkpoint):
         for name, value in (("Layer", layer), ("Head", head)):
             page.get_by_label(name).click()
             page.get_by_role("option", name=str(value), exact=True).click()
+            playwright.expect(page.get_by_role("option")).to_have_count(0)  # the list folds up slowly
         weight = maps[layer - 1, head - 1, 0, 1]
         page.wait_for_selector(f"svg title:text-is('{tokens[0]} → {tokens[1]}: {weight:.3f}')", state="attached")
 
