@@ -8,7 +8,9 @@ import pytest
 
 from tests.conftest import ROOT
 
-PRODUCT = sorted([*ROOT.glob("*.py"), *(p for d in ("model", "data", "evaluation") for p in (ROOT / d).glob("*.py"))])
+PRODUCT = sorted(
+    [*ROOT.glob("*.py"), *(p for d in ("model", "data", "evaluation", "serving") for p in (ROOT / d).glob("*.py"))]
+)
 FOREIGN = re.compile(r"\b(hidden_size|n_embd|embed_dim|num_heads|nhead|num_layers|intermediate_size|dim_feedforward)\b")
 NETWORK = ("attention", "mask", "feed_forward", "position", "pooling", "encoder", "classifier")
 
@@ -64,7 +66,7 @@ def test_the_network_is_small():
 
 def test_the_rooms_know_only_what_they_may():
     for path in (ROOT / "model").glob("*.py"):
-        forbidden = {"data", "hydra", "omegaconf", "datasets", "evaluation", "sklearn", "scipy"}
+        forbidden = {"data", "hydra", "omegaconf", "datasets", "evaluation", "serving", "sklearn", "scipy"}
         if path.name != "lightning_module.py":
             forbidden |= {"pytorch_lightning", "torchmetrics"}
         assert not imports(path) & forbidden, path.name
