@@ -54,7 +54,9 @@ class Page:
         """The label bars, or what is wrong with the text."""
         if problem := self.problem(parts):
             return sentence(problem)
-        return label_bars(self.classifier.predict([self.text(parts)])[0], self.classifier)
+        tokens = self.classifier.encode([self.text(parts)])
+        (prediction,) = self.classifier.predictions(self.classifier.logits_of(tokens))
+        return label_bars(prediction, self.classifier, truncated=bool(self.classifier.truncated(tokens)[0]))
 
     def explain(self, layer: int, head: int, *parts: str | None) -> tuple[str, Any, str]:
         """The coloured tokens, the attention of all layers and heads to choose from, and the chosen map."""

@@ -46,8 +46,8 @@ def sentence(text: str) -> str:
     return around(f'<p role="alert">{escape(text)}</p>')
 
 
-def label_bars(prediction: Prediction, classifier: TextClassifier) -> str:
-    """A bar a label, the most probable first, what was decided in bold; a score as a number."""
+def label_bars(prediction: Prediction, classifier: TextClassifier, *, truncated: bool = False) -> str:
+    """A bar a label, the most probable first, what was decided in bold; a score as a number. Says where a text was cut."""
     if isinstance(prediction.label, float):
         return around(f'<p>{escape(classifier.labels[0])} <b class="said">{prediction.label:.4g}</b></p>')
     decided = [prediction.label] if isinstance(prediction.label, str) else prediction.label or []
@@ -57,7 +57,7 @@ def label_bars(prediction: Prediction, classifier: TextClassifier) -> str:
         for label, p in list(prediction.probabilities.items())[:MOST_LABELS]
     )
     more = len(prediction.probabilities) - MOST_LABELS
-    cut = f"Only the first {classifier.max_len:,} tokens were read." if classifier.n_truncated else ""
+    cut = f"Only the first {classifier.max_len:,} tokens were read." if truncated else ""
     none = "" if decided else "None of the labels reaches its threshold."
     return around(bars + faint(f"And {more} less probable labels." if more > 0 else "") + faint(none) + faint(cut))
 
