@@ -51,7 +51,7 @@ def encode(
     if not tokenizer.encode_special_tokens:
         tokenizer.encode_special_tokens = True  # not while another thread encodes
     unknown, cls, sep = (special_id(tokenizer, token) for token in (UNK, CLS, SEP))
-    between = [sep] if tokenizer.token_to_id(SEP) == sep else [sep, sep]
+    between = separators(tokenizer)
     flat: list[np.ndarray] = [np.empty(0, np.int32)]
     piece_lengths: list[int] = []
     pieces_of_text: list[int] = []
@@ -116,6 +116,12 @@ def special_id(tokenizer: Tokenizer, token: str) -> int:
     raise UserError(
         f"the tokenizer lacks the token {token} (or {ROBERTA[token]}): train it with {', '.join(SPECIAL_TOKENS)}"
     )
+
+
+def separators(tokenizer: Tokenizer) -> list[int]:
+    """What stands between two parts of a text: one separator, and two by RoBERTa's name."""
+    sep = special_id(tokenizer, SEP)
+    return [sep] if tokenizer.token_to_id(SEP) == sep else [sep, sep]
 
 
 def _clean(text: str | Sequence[str], row: int) -> list[str]:

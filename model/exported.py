@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from encoding import CLS, SEP, UNK, special_id
+from encoding import CLS, SEP, UNK, separators, special_id
 from model.build import build_classifier
 from model.classifier import Classifier
 from model.program import quiet, require, to_onnx, to_pt2, to_safetensors
@@ -108,5 +108,6 @@ def facts(classifier: TextClassifier) -> dict[str, Any]:
         "n_parts": classifier.n_parts,
         "pad_id": classifier.network.architecture["pad_id"],
         **{name: special_id(classifier.tokenizer, token) for name, token in special.items()},
+        "between_ids": separators(classifier.tokenizer),
         "architecture": classifier.network.architecture,
     }

@@ -66,7 +66,7 @@ class Reader:
 
     def logits_of(self, tokens: TokenIds, *, max_tokens: int = BATCH_TOKENS) -> Tensor:
         """Return the network's outputs `(R, C)` for tokenised texts, in batches of at most `max_tokens` padded tokens."""
-        return self._run(self.network, tokens, width=self.network.head.out_features, max_tokens=max_tokens)
+        return self._run(self.network, tokens, width=self.network.architecture["n_classes"], max_tokens=max_tokens)
 
     def vectors_of(self, tokens: TokenIds, *, max_tokens: int = BATCH_TOKENS) -> Tensor:
         """Return what the head reads off, one pooled vector a text `(R, D)`; the rest as `logits_of`."""

@@ -83,7 +83,7 @@ pieces = [tokens[start : start + room] for start in starts]""",
 }
 SEVERAL = """parts = [tokenizer.encode(part, add_special_tokens=False).ids for part in text]
 parts = parts if any(parts) else [[facts["unk_id"]], *parts[1:]]
-room = facts["max_len"] - 1 - len(parts)
+room = facts["max_len"] - 2 - len(facts["between_ids"]) * (len(parts) - 1)
 for left, tokens in zip(range(len(parts), 0, -1), sorted(parts, key=len)):  # the longest are cut
     {cut}
     room -= len(tokens)"""
@@ -136,7 +136,7 @@ def usage(classifier: TextClassifier, kind: str) -> str:
         )
     cut = (SHARES if several else PIECES)[classifier.truncation]
     one = '[[facts["cls_id"], *piece, facts["sep_id"]] for piece in pieces]'
-    parts = '[[facts["cls_id"], *(token for part in parts for token in (*part, facts["sep_id"]))]]'
+    parts = '[sum([[*facts["between_ids"], *part] for part in parts[1:]], [facts["cls_id"], *parts[0]]) + [facts["sep_id"]]]'
     numpy = kind == "onnx"
     return (ONNX if numpy else TORCH).format(
         read=indent((SEVERAL if several else ONE).format(cut=cut), "    "),

@@ -19,7 +19,7 @@ from tests.classifiers import BERT, TEXTS, classifier, write_checkpoint
 from tests.conftest import FRUIT, TOOLS
 
 SIZES = ("model.d_model=32", "model.n_layers=2", "model.d_ff=64", "model.max_len=64", "model.n_heads=2")
-AS_BERT = ("model.block=post_norm", "model.embedding_norm=true")
+AS_BERT = ("model.block=post_norm", "model.embedding_norm=true", "mix_linear=false", "model.dropout=0.1")
 
 
 @pytest.fixture
@@ -57,6 +57,13 @@ def test_transformers_gives_equal_logits(command, trained, corpus, tmp_path):
     assert expected.std() > 0.1  # it has learned something
     torch.testing.assert_close(found.log_softmax(dim=-1), expected.log(), atol=1e-4, rtol=0)
     assert [theirs.config.id2label[i] for i in range(2)] == ours.labels
+
+
+def test_a_linear_model_beside_the_network_is_refused_for_transformers(exported, tmp_path):
+    write_checkpoint(classifier(**BERT, n_buckets=64), tmp_path / "best.ckpt")
+    with pytest.raises(UserError, match="no linear model beside a network: train one with mix_linear=false"):
+        exported("--to", "hf")
+    assert [path.name for path in tmp_path.iterdir()] == ["best.ckpt"]
 
 
 def test_a_network_that_transformers_has_not_is_refused(exported, tmp_path):
@@ -254,7 +261,7 @@ def test_a_check_file_that_cannot_work_is_one_sentence(exported, tmp_path, conte
     (tmp_path / "check.csv").write_text(content, encoding="utf-8")
     with pytest.raises(UserError, match=re.escape(sentence)):
         exported("--to", "safetensors", "--check", str(tmp_path / "check.csv"))
-    assert not (tmp_path / "there").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["best.ckpt"]
 
 
 @pytest.mark.parametrize("missing", ["onnx", "onnxscript", "onnxruntime"])
