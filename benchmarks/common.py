@@ -7,6 +7,7 @@ import datetime
 import json
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import time
@@ -16,6 +17,8 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
+SHORT = "shares of the bank fell after a warning on profits"
+ANSWERS = 200  # of the short text, for its latency
 
 
 def machine() -> dict[str, Any]:
@@ -67,3 +70,13 @@ def peak_memory(process: subprocess.Popen) -> float:
         time.sleep(0.05)
     assert process.returncode == 0, process.args
     return peak / 1024
+
+
+def latency_ms(classifier: Any) -> float:
+    """Milliseconds in which a `TextClassifier` answers one short text, the median of many."""
+    seconds = []
+    for _ in range(ANSWERS):
+        start = time.perf_counter()
+        classifier.predict([SHORT])
+        seconds.append(time.perf_counter() - start)
+    return 1000 * statistics.median(seconds)

@@ -10,26 +10,22 @@ and there in int8; every alternative of the network is exported with random weig
 from __future__ import annotations
 
 import argparse
-import statistics
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from assembly import make_data
-from benchmarks.common import train, write_result
+from benchmarks.common import latency_ms, train, write_result
 from benchmarks.corpus import MAX_LEN, configuration, source
 from evaluation.metrics import SCORES
 from evaluation.parity import largest_difference, random_batches
-from model import TextClassifier, build_classifier, load_classifier
+from model import build_classifier, load_classifier
 from model.build import TABLES
 from model.exported import in_place_of, onnx_in_int8, run_onnx
 from model.program import to_onnx
 
-SHORT = "shares of the bank fell after a warning on profits"
-ANSWERS = 200  # of the short text, for its latency
 SIZES: dict[str, Any] = {
     **{"vocab_size": 1000, "n_classes": 5, "pad_id": 0, "d_model": 64, "n_heads": 4, "n_layers": 2, "d_ff": 256},
     **{"max_len": 512, "dropout": 0.0, "attention": "scaled_dot_product", "position": "learned", "mask": "padding"},
@@ -69,16 +65,6 @@ def of_each_alternative(folder: Path) -> dict[str, float]:
         found[name] = largest
         print(f"{name}: {largest:.1e}", flush=True)
     return found
-
-
-def latency_ms(classifier: TextClassifier) -> float:
-    """Milliseconds to answer one short text, the median of many."""
-    seconds = []
-    for _ in range(ANSWERS):
-        start = time.perf_counter()
-        classifier.predict([SHORT])
-        seconds.append(time.perf_counter() - start)
-    return 1000 * statistics.median(seconds)
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from transformers import PreTrainedTokenizerFast, pipeline
 from transformers.utils import logging as transformers_logging
 
 from assembly import make_data, make_module
-from benchmarks.common import write_result
+from benchmarks.common import latency_ms, write_result
 from benchmarks.contestants import bert
 from benchmarks.corpus import MAX_LEN, SHAPE, configuration
 from model import TextClassifier
@@ -32,8 +32,6 @@ from model.program import to_onnx
 from model.task import SingleLabel
 
 ROUNDS = 3
-SHORT = "shares of the bank fell after a warning on profits"
-ANSWERS = 200  # of the short text, for its latency
 
 
 def main() -> None:
@@ -94,16 +92,6 @@ def main() -> None:
         print(f"| {name} | {rate:,.0f} |")
     for key in list(figures)[:5]:
         print(f"{key}: {figures[key]:.3g}")
-
-
-def latency_ms(classifier: TextClassifier) -> float:
-    """Milliseconds to answer one short text, the median of many."""
-    seconds = []
-    for _ in range(ANSWERS):
-        start = time.perf_counter()
-        classifier.predict([SHORT])
-        seconds.append(time.perf_counter() - start)
-    return 1000 * statistics.median(seconds)
 
 
 if __name__ == "__main__":
