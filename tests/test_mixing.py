@@ -5,9 +5,10 @@ import pytest
 import torch
 
 import mixing
+from assembly import make_data
 from model import load_classifier
 from model.explain import attributions
-from tests.conftest import FRUIT, TOOLS
+from tests.conftest import FRUIT, QUICK, TOOLS
 
 
 @pytest.fixture
@@ -85,3 +86,12 @@ def test_many_classes_have_fewer_buckets():
         min(mixing.MOST_BUCKETS, 2 ** int(torch.tensor(mixing.MOST_WEIGHTS / n).log2())) for n in (2, 64, 65, 1000)
     ]
     assert sizes == [2**18, 2**18, 2**17, 2**14]
+
+
+def test_what_is_mixed_already_is_not_mixed_again(run, configure, corpus):
+    """As when a run is killed after that and goes on."""
+    path = run() / "best.ckpt"
+    before, classifier = path.read_bytes(), load_classifier(path)
+    data = make_data(configure("data=files", f"data.train={corpus}", *QUICK))
+    assert mixing.mix(classifier, data, path, balanced=False) is classifier
+    assert path.read_bytes() == before
