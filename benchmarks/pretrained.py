@@ -83,9 +83,9 @@ def parities() -> dict[str, float]:
 
 
 def run(corpus: str, seed: int) -> dict[str, float]:
-    """The metrics of `python train.py model=minilm` on a corpus with its own splits."""
+    """The metrics of `python train.py model=minilm` on a corpus with its own splits, mixed with a linear model and alone."""
     with tempfile.TemporaryDirectory() as folder:
-        return train(Path(folder, "run"), *MODEL, f"seed={seed}", *source(corpus))
+        return train(Path(folder, "run"), *MODEL, "mix_linear=true", f"seed={seed}", *source(corpus))
 
 
 def throughput(rounds: int) -> dict[str, float]:
@@ -105,9 +105,12 @@ def accuracies(figures: dict[str, Any], corpus: str) -> None:
     """Add test accuracy, the linear model's, and the seconds of the runs on a corpus to the figures."""
     runs = [run(corpus, seed) for seed in SEEDS]
     found = [metrics["test/accuracy"] for metrics in runs]
+    alone = [metrics.get("alone/accuracy", metrics["test/accuracy"]) for metrics in runs]
     of_corpus = {
         "accuracies": found,
         "accuracy": statistics.mean(found),
+        "accuracies_alone": alone,
+        "alone": statistics.mean(alone),
         "baseline": runs[0]["baseline/accuracy"],
         "seconds": statistics.median(metrics["seconds/total"] for metrics in runs),
     }
