@@ -17,7 +17,7 @@ from data.datamodule import TextDataModule
 from evaluation.progress import EpochLine
 from evaluation.report import write_report
 from files import write_whole
-from mixing import mix
+from mixing import MIXED, mix
 from model.checkpoint import load_classifier
 from trainer import device_of
 
@@ -49,6 +49,8 @@ def test(
         history=next(each.history for each in cast(Any, trainer).callbacks if isinstance(each, EpochLine)),
         monitor=str(keep_best.monitor),
     )
+    if classifier is not alone:
+        path.with_name(MIXED).replace(path)  # at the end: a run that dies before goes on from what training left
 
 
 def write_pretraining(keep_best: ModelCheckpoint, run_dir: Path, *, started: float) -> None:

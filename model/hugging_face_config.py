@@ -35,7 +35,7 @@ BOTH: dict[str, tuple] = {
 
 def kind_of(sizes: dict[str, Any]) -> str:
     """Which of `KINDS` the network is. Raises `UserError` that says what keeps it from being the nearest."""
-    if sizes["n_buckets"]:
+    if sizes.get("n_buckets"):
         raise UserError("transformers has no linear model beside a network: train one with mix_linear=false")
     wrong = {
         kind: {key: choices for key, choices in {**needed, **BOTH}.items() if sizes[key] not in choices}

@@ -21,12 +21,12 @@ def test_train_then_predict(command, corpus, tmp_path):
     lines = result.stdout.splitlines()
     assert [line.split()[0] for line in lines] == [
         *("data", "splits", "task", "tokenizer", "lengths", "unknown", "network", "device", "epoch"),
-        *("test", "baseline", "majority", "compared", "report", "files", "predict"),
+        *("mixed", "test", "alone", "baseline", "majority", "compared", "report", "files", "predict"),
     ]
     assert re.fullmatch(
-        r"compared    (level with|ahead of|behind) the linear model.* \(McNemar p = \d\.\d\d\)", lines[12]
+        r"compared    (level with|ahead of|behind) the linear model.* \(McNemar p = \d\.\d\d\)", lines[14]
     )
-    assert lines[13] == "report      outputs/a=b/run/report/index.html"
+    assert lines[15] == "report      outputs/a=b/run/report/index.html"
     assert re.match(r"epoch  1/1  loss \d\.\d{3} \(val \d\.\d{3}\)  accuracy ", lines[8])
     assert lines[-1].endswith('python predict.py outputs/a=b/run/best.ckpt "your text"')
 

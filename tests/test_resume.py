@@ -143,7 +143,7 @@ def test_only_what_is_left_is_trained(start, tmp_path):
 def test_a_run_that_stopped_early_and_died_in_its_report_trains_no_more_and_reports(start, tmp_path):
     early = ("optimizer.lr=0", "patience=1")
     whole = start("whole", *early)
-    with mock.patch("training.write_report", side_effect=Killed), pytest.raises(Killed):
+    with mock.patch("finish.write_report", side_effect=Killed), pytest.raises(Killed):
         start("killed", *early)
     (tmp_path / "killed").rename(tmp_path / "moved")
     assert steps_taken(tmp_path / "moved") == 0
@@ -152,7 +152,7 @@ def test_a_run_that_stopped_early_and_died_in_its_report_trains_no_more_and_repo
 
 def test_the_best_epoch_so_far_is_known_after_the_folder_moved(start, tmp_path):
     with at_step(14, kill), pytest.raises(Killed):
-        start("killed", "optimizer.lr=0")
+        start("killed", "optimizer.lr=0", "mix_linear=false")
     best = (tmp_path / "killed" / "best.ckpt").read_bytes()
     (tmp_path / "killed").rename(tmp_path / "moved")
     go_on(tmp_path / "moved")

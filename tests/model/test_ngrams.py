@@ -4,9 +4,9 @@ import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 
-import mixing
 from data.batching import EncodedTexts
 from encoding import TokenIds
+from evaluation.linear import fit
 from model.ngrams import NgramLinear, hashed
 from model.task import MultiLabel, Regression, SingleLabel
 from padding import pad
@@ -42,7 +42,7 @@ def reference(model, vectorizer) -> np.ndarray:
 
 def fitted(task, labels: torch.Tensor, *, balanced: bool = False) -> NgramLinear:
     ngrams = NgramLinear(n_buckets=N_BUCKETS, n_classes=len(task.labels))
-    mixing.fit(ngrams, encoded(TEXTS, labels), task, balanced=balanced)
+    fit(ngrams, encoded(TEXTS, labels), task, balanced=balanced)
     return ngrams
 
 
@@ -112,9 +112,9 @@ def test_of_some_rows_only_these_are_fitted():
     labels = torch.arange(60) % 3
     some = np.arange(0, 60, 2)
     ngrams = NgramLinear(n_buckets=N_BUCKETS, n_classes=3)
-    mixing.fit(ngrams, encoded(TEXTS, labels), SingleLabel(labels=["a", "b", "c"]), rows=some, balanced=False)
+    fit(ngrams, encoded(TEXTS, labels), SingleLabel(labels=["a", "b", "c"]), rows=some, balanced=False)
     alone = NgramLinear(n_buckets=N_BUCKETS, n_classes=3)
     texts = encoded([TEXTS[row] for row in some], labels[some])
-    mixing.fit(alone, texts, SingleLabel(labels=["a", "b", "c"]), balanced=False)
+    fit(alone, texts, SingleLabel(labels=["a", "b", "c"]), balanced=False)
     torch.testing.assert_close(ngrams.weight, alone.weight)
     torch.testing.assert_close(ngrams.idf, alone.idf)
