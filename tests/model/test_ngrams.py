@@ -51,25 +51,25 @@ def test_logits_are_those_of_scikit_learns_logistic_regression_on_tfidf(balanced
     labels = torch.arange(60) % 7 % 3
     vectorizer, x = tfidf()
     weight = "balanced" if balanced else None
-    model = LogisticRegression(C=10, tol=1e-3, max_iter=1000, class_weight=weight).fit(x, labels.numpy())
+    model = LogisticRegression(C=30, tol=1e-3, max_iter=1000, class_weight=weight).fit(x, labels.numpy())
     found = logits(fitted(SingleLabel(labels=["a", "b", "c"]), labels, balanced=balanced), NEW)
-    np.testing.assert_allclose(found, reference(model, vectorizer), atol=2e-2)  # both stop where the slope is 1e-3
+    np.testing.assert_allclose(found, reference(model, vectorizer), atol=4e-2)  # both stop where the slope is 1e-3
 
 
 def test_of_two_classes_the_difference_of_logits_is_scikit_learns_decision():
     labels = torch.arange(60) % 5 % 2
     vectorizer, x = tfidf()
-    model = LogisticRegression(C=10, tol=1e-3, max_iter=1000).fit(x, labels.numpy())
+    model = LogisticRegression(C=30, tol=1e-3, max_iter=1000).fit(x, labels.numpy())
     found = logits(fitted(SingleLabel(labels=["a", "b"]), labels), NEW)
-    np.testing.assert_allclose(found[:, 1] - found[:, 0], reference(model, vectorizer), atol=2e-2)
+    np.testing.assert_allclose(found[:, 1] - found[:, 0], reference(model, vectorizer), atol=4e-2)
 
 
 def test_of_several_labels_each_has_a_regression_of_its_own_and_one_that_all_or_none_have_is_sure():
     labels = torch.stack([torch.arange(60) % 3 == 0, torch.ones(60) > 0, torch.zeros(60) > 0], dim=1)
     vectorizer, x = tfidf()
-    model = LogisticRegression(C=10, tol=1e-3, max_iter=1000).fit(x, labels[:, 0].numpy())
+    model = LogisticRegression(C=30, tol=1e-3, max_iter=1000).fit(x, labels[:, 0].numpy())
     found = logits(fitted(MultiLabel(labels=["a", "b", "c"]), labels), NEW)
-    np.testing.assert_allclose(found[:, 0], reference(model, vectorizer), atol=2e-2)
+    np.testing.assert_allclose(found[:, 0], reference(model, vectorizer), atol=4e-2)
     assert (found[:, 1] == 10).all()
     assert (found[:, 2] == -10).all()
 
