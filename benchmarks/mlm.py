@@ -2,9 +2,9 @@
 
     python -m benchmarks.mlm
 
-Test accuracy of the default recipe's network, alone and mixed with the linear model, three seeds, on the bundled articles and the
-corpora beside the project. The pretraining of a seed sees the texts of train alone. About an hour on one core; `--corpora`, `--seeds` and `--steps` make it shorter. Writes
-`benchmarks/results/mlm.json` after each run.
+Test accuracy of the default recipe's network, alone and mixed with the linear model, three seeds, on the bundled articles and
+the corpora beside the project. The pretraining of a seed sees the texts of train alone. About an hour on one core;
+`--corpora`, `--seeds` and `--steps` make it shorter. Writes `benchmarks/results/mlm.json` after each run.
 """
 
 from __future__ import annotations
