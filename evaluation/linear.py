@@ -1,0 +1,80 @@
+"""A linear model on tokens and pairs of them, fitted to join a network (`model/ngrams.py`).
+
+P pieces of training texts, N n_buckets, C classes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.linear_model import LogisticRegression, Ridge
+from torch import Tensor
+
+from data.batching import EncodedTexts
+from evaluation.baseline import MOST_TEXTS, stride
+from model.ngrams import NgramLinear, hashed
+from model.task import MultiLabel, Regression, SingleLabel
+from padding import cut_by_budget, pad
+
+C = 30  # of 3, 10, 30, 100: `docs/experiments.md`
+RARE = -10.0  # the logit of a label that no text has
+BATCH_TOKENS = 2**16
+
+
+def fit(
+    ngrams: NgramLinear, train: EncodedTexts, task: SingleLabel, *, rows: np.ndarray | None = None, balanced: bool
+) -> None:
+    """Fit on at most `MOST_TEXTS` of the texts `rows` (None: all), each piece of a text for itself."""
+    chosen = np.arange(len(train)) if rows is None else rows
+    chosen = chosen[:: stride(len(chosen), MOST_TEXTS)]
+    counts, numbers = count(train, torch.from_numpy(chosen), n_buckets=ngrams.n_buckets)
+    labels = train.labels[numbers]  # (P,) or (P, C)
+    tfidf = TfidfTransformer(sublinear_tf=True).fit(counts)
+    weights, biases = linear_model(task, tfidf.transform(counts), labels, balanced=balanced)
+    seen = np.asarray(counts.sum(axis=0)).ravel() > 0
+    ngrams.idf.copy_(torch.from_numpy(np.where(seen, tfidf.idf_, 0.0)))
+    ngrams.weight.copy_(torch.from_numpy(weights.T))
+    ngrams.bias.copy_(torch.from_numpy(biases))
+
+
+def count(train: EncodedTexts, rows: Tensor, *, n_buckets: int) -> tuple[csr_matrix, Tensor]:
+    """How often each bucket is in each piece of the texts `rows`, `(P, N)`, and whose piece each is, `(P,)`."""
+    order = rows[train.tokens.lengths[rows].argsort(stable=True)]
+    parts, numbers, n_pieces = [], [], 0
+    ends = cut_by_budget(train.tokens.lengths[order].numpy(), max_tokens=BATCH_TOKENS)
+    for some in order.tensor_split(ends[:-1]):
+        ids, mask, text = pad(train.tokens, some, pad_id=train.pad_id)
+        buckets, real = hashed(ids, mask, n_buckets)
+        piece, place = real.nonzero(as_tuple=True)
+        parts.append(torch.stack([piece + n_pieces, buckets[piece, place]]))
+        numbers.append(some[text])
+        n_pieces += len(ids)
+    places = torch.cat(parts, dim=1).numpy()
+    ones = np.ones(places.shape[1], np.float32)
+    return csr_matrix((ones, (places[0], places[1])), shape=(n_pieces, n_buckets)), torch.cat(numbers)
+
+
+def linear_model(task: SingleLabel, x: csr_matrix, labels: Tensor, *, balanced: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Weights `(C, N)` and biases `(C,)` from TF-IDF `x (P, N)`: logistic regression, one for each label where a text may have
+    several, ridge regression for a score."""
+    if isinstance(task, Regression):
+        ridge = Ridge().fit(x, ((labels - task.mean) / task.spread).numpy())
+        return ridge.coef_.reshape(1, -1), np.array([ridge.intercept_])
+    weights, biases = np.zeros((len(task.labels), x.shape[1])), np.full(len(task.labels), RARE)
+    logistic = LogisticRegression(C=C, tol=1e-3, max_iter=1000, class_weight="balanced" if balanced else None)
+    if isinstance(task, MultiLabel):
+        for label, on in enumerate(labels.T.numpy()):
+            if on.any() and not on.all():
+                logistic.fit(x, on)
+                weights[label], biases[label] = logistic.coef_[0], logistic.intercept_[0]
+            elif on.all():
+                biases[label] = -RARE
+        return weights, biases
+    logistic.fit(x, labels.numpy())
+    binary = len(logistic.classes_) == 2  # one difference stands for both
+    weights[logistic.classes_] = np.concatenate([-logistic.coef_, logistic.coef_]) / 2 if binary else logistic.coef_
+    b = logistic.intercept_
+    biases[logistic.classes_] = np.concatenate([-b, b]) / 2 if binary else b
+    return weights, biases
