@@ -275,7 +275,7 @@ def test_a_missing_package_names_the_extra(exported, tmp_path, monkeypatch, miss
 
 def test_a_missing_checkpoint_and_one_without_labels(exported, tmp_path):
     with pytest.raises(UserError, match="no such file"):
-        exported("--to", "onnx")
+        exported("--to", "pt2")
     path = write_checkpoint(classifier(), tmp_path / "best.ckpt")
     content = torch.load(path, weights_only=True)
     content["heed"]["task"]["name"] = "mlm"

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -393,7 +394,9 @@ def test_a_file_appears_when_it_is_whole(tmp_path):
 def test_a_job_that_is_stopped_leaves_no_file_under_the_final_name(make, tmp_path, how):
     checkpoint = save(make(), tmp_path / "best.ckpt")
     command = [sys.executable, str(ROOT / "predict.py"), str(checkpoint), "--input", "-", "--output", "out.csv"]
-    with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # which a shell's background job does not
+    with subprocess.Popen(command, cwd=tmp_path, preexec_fn=heard, **pipes) as process:
         process.stdin.write(b"a red apple\n" * 20_000)
         process.stdin.flush()
         unfinished, until = tmp_path / "out.csv.unfinished", time.monotonic() + 60
