@@ -224,7 +224,7 @@ def feed(table: Table, kind: str) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sound_table_trains_a_step(kind):
-    @settings(derandomize=True, deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
+    @settings(derandomize=True, deadline=None, max_examples=7, suppress_health_check=list(HealthCheck))
     @given(tables(sound=True))
     def check(table: Table) -> None:
         assert feed(table, kind) == "trained"
@@ -234,7 +234,7 @@ def test_a_sound_table_trains_a_step(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_table_trains_a_step_or_is_refused_in_one_sentence(kind):
-    @settings(derandomize=True, deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+    @settings(derandomize=True, deadline=None, max_examples=14, suppress_health_check=list(HealthCheck))
     @given(tables(sound=False))
     def check(table: Table) -> None:
         feed(table, kind)
