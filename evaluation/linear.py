@@ -31,11 +31,11 @@ def fit(
     chosen = chosen[:: stride(len(chosen), MOST_TEXTS)]
     counts, numbers = count(train, torch.from_numpy(chosen), n_buckets=ngrams.n_buckets)
     labels = train.labels[numbers]  # (P,) or (P, C)
-    tfidf = TfidfTransformer(sublinear_tf=True).fit(counts)
-    weights, biases = linear_model(task, tfidf.transform(counts), labels, balanced=balanced)
-    seen = np.asarray(counts.sum(axis=0)).ravel() > 0
-    ngrams.idf.copy_(torch.from_numpy(np.where(seen, tfidf.idf_, 0.0)))
-    ngrams.weight.copy_(torch.from_numpy(weights.T))
+    seen = np.flatnonzero(counts.getnnz(axis=0))  # the others' weights stay zero, and would take as long
+    tfidf = TfidfTransformer(sublinear_tf=True).fit(counts[:, seen])
+    weights, biases = linear_model(task, tfidf.transform(counts[:, seen]), labels, balanced=balanced)
+    ngrams.idf[seen] = torch.from_numpy(tfidf.idf_).to(ngrams.idf)
+    ngrams.weight[seen] = torch.from_numpy(weights.T).to(ngrams.weight)
     ngrams.bias.copy_(torch.from_numpy(biases))
 
 
