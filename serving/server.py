@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import multiprocessing
 import os
 import shutil
@@ -83,6 +84,7 @@ def run_server(server: litserve.LitServer, *, host: str, port: int, limits: Limi
 
     def stop(number: int, frame: Any) -> None:
         if os.getpid() == first:
+            logging.getLogger("litserve").setLevel(logging.CRITICAL)  # its threads stumble over what is being closed
             for each in STOPS:
                 signal.signal(each, signal.SIG_IGN)
             raise KeyboardInterrupt
