@@ -14,7 +14,7 @@ from pathlib import Path
 
 from errors import UserError, exit_on_user_error
 from predict import newest_checkpoint
-from serving.address import HOSTS, require_free_port, url_of
+from serving.address import add_address, require_free_port, url_of
 
 QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_OFFLINE": "1"}
 
@@ -46,11 +46,7 @@ def main() -> None:
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="A page to try a checkpoint that train.py left.")
-    what = "a .ckpt file (default: the newest under outputs/)"
-    parser.add_argument("checkpoint", nargs="?", type=Path, help=what)
-    what = "0.0.0.0 and :: answer other machines too (default: %(default)s)"
-    parser.add_argument("--host", choices=HOSTS, default=HOSTS[0], help=what)
-    parser.add_argument("--port", type=int, default=7860, help="default: %(default)s")
+    add_address(parser, port=7860)
     return parser.parse_args()
 
 

@@ -57,9 +57,9 @@ def mix(alone: TextClassifier, data: TextDataModule, path: Path, *, balanced: bo
         n_parts=alone.n_parts,
         device=alone.device,
     )
-    texts, truth = data.splits["validation"]["text"][:], data.encoded["validation"].labels
-    ours = alone.logits(texts)  # (R, C)
-    linear = mixed.logits(texts) - ours  # (R, C)
+    tokens, truth = alone.encode(data.splits["validation"]["text"][:]), data.encoded["validation"].labels
+    ours = alone.logits_of(tokens)  # (R, C)
+    linear = mixed.logits_of(tokens) - ours  # (R, C)
     losses = [loss(task, (1 - s) * ours + s * linear, truth) for s in SHARES]
     share = float(SHARES[int(np.argmin(losses))])
     log.info(

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from errors import UserError, exit_on_user_error
 from predict import newest_checkpoint
-from serving.address import HOSTS, require_free_port, url_of
+from serving.address import add_address, require_free_port, url_of
 from serving.checks import Limits
 
 TEXT = "The striker scored twice in the final."
@@ -65,11 +65,7 @@ def main() -> None:
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Answer over HTTP with a checkpoint that train.py left.")
-    what = "a .ckpt file (default: the newest under outputs/)"
-    parser.add_argument("checkpoint", nargs="?", type=Path, help=what)
-    what = "0.0.0.0 and :: answer other machines too (default: %(default)s)"
-    parser.add_argument("--host", choices=HOSTS, default=HOSTS[0], help=what)
-    parser.add_argument("--port", type=int, default=8000, help="default: %(default)s")
+    add_address(parser, port=8000)
     what = "processes that compute, each with its share of the cores (default: %(default)s)"
     parser.add_argument("--workers", type=at_least_one, default=1, metavar="N", help=what)
     what = "requests answered together at most; 1: each alone (default: %(default)s)"

@@ -83,15 +83,14 @@ def attributions(classifier: TextClassifier, text: str | list[str], *, label: st
     with torch.no_grad():
         start, end = network.encoder.embedding(start_ids), network.encoder.embedding(ids)  # (1, T, D) each
         change = float(network(ids, mask)[0, target] - network(start_ids, mask)[0, target])
-        beside = (network.beside(ids, mask) - network.beside(start_ids, mask))[
-            0, :, target
-        ]  # (T,) no gradient tells it
+        moved = network.beside(ids, mask) - network.beside(start_ids, mask)  # (1, T, C) no gradient tells it
 
     def gradients(points: Tensor) -> Tensor:
         """The logit's gradient at embeddings `(S, T, D)`, which take the place of the tokens' own."""
         hook = network.encoder.embedding.register_forward_hook(lambda *_: points)
         try:
-            logits = network(ids.expand(len(points), -1), mask.expand(len(points), -1))[:, target]  # (S,)
+            pooled = network.pooled(ids.expand(len(points), -1), mask.expand(len(points), -1))  # (S, D)
+            logits = network.head(pooled)[:, target]  # (S,) without what stands beside, which has no gradient
         finally:
             hook.remove()
         return torch.autograd.grad(logits.sum(), points)[0]  # (S, T, D)
@@ -106,7 +105,7 @@ def attributions(classifier: TextClassifier, text: str | list[str], *, label: st
             (weight * gradients((start + (node + 0.5) * (end - start)).requires_grad_())).sum(0)
             for node, weight in chunks
         ]
-        scores = beside + ((end - start)[0] * torch.stack(path).sum(0)).sum(dim=-1)  # (T,)
+        scores = moved[0, :, target] + ((end - start)[0] * torch.stack(path).sum(0)).sum(dim=-1)  # (T,)
         if abs(float(scores.sum()) - change) <= 0.01 * abs(change):
             break
     return Attribution(label, tokens, scores, change)

@@ -1,12 +1,23 @@
-"""Where a server listens: whether the address can be had, and what it is called."""
+"""Where a server listens: how that is asked for, whether the address can be had, and what it is called."""
 
 from __future__ import annotations
 
 import socket
+from argparse import ArgumentParser
+from pathlib import Path
 
 from errors import UserError
 
 HOSTS = ("127.0.0.1", "0.0.0.0", "::")
+
+
+def add_address(parser: ArgumentParser, *, port: int) -> None:
+    """What both command lines take: the checkpoint, and where to listen."""
+    what = "a .ckpt file (default: the newest under outputs/)"
+    parser.add_argument("checkpoint", nargs="?", type=Path, help=what)
+    what = "0.0.0.0 and :: answer other machines too (default: %(default)s)"
+    parser.add_argument("--host", choices=HOSTS, default=HOSTS[0], help=what)
+    parser.add_argument("--port", type=int, default=port, help="default: %(default)s")
 
 
 def require_free_port(host: str, port: int) -> None:
