@@ -16,9 +16,9 @@ from hydra import compose, initialize_config_dir
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from configuration import check_ranges, hydra_sentences
 from model import load_classifier
-from training import train
+from training.configuration import check_ranges, hydra_sentences
+from training.run import train
 
 
 class HeedClassifier(ClassifierMixin, BaseEstimator):

@@ -1,6 +1,6 @@
 """Label texts with a checkpoint that train.py left: `python predict.py CHECKPOINT "text" ["text" …]`.
 
-`python predict.py CHECKPOINT --input FILE --output FILE` labels the rows of a file (`scoring.py`).
+`python predict.py CHECKPOINT --input FILE --output FILE` labels the rows of a file (`scoring/job.py`).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def answer_texts(classifier: TextClassifier, arguments: argparse.Namespace) -> N
 
 def score_file(classifier: TextClassifier, arguments: argparse.Namespace) -> None:
     """Write the rows of a file with what the classifier says to each."""
-    from scoring import Job, score  # what reads and writes files takes a second to import
+    from scoring.job import Job, score  # what reads and writes files takes a second to import
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     job = Job(arguments.input, **{name: getattr(arguments, name) for name in Job._fields[1:]})

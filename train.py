@@ -1,6 +1,6 @@
 """Train a Transformer encoder on labelled texts: `python train.py`; `python train.py --help` says what can be chosen.
 
-compose → data → network → Lightning module → trainer → test → report; the steps after composing stand in `training.py`.
+compose → data → network → Lightning module → trainer → test → report; the steps after composing stand in `training/run.py`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from configuration import check_ranges, hydra_sentences
 from errors import exit_on_user_error, is_first_process, remove_empty
-from resume import configuration_to_resume, folder_to_resume
+from training.configuration import check_ranges, hydra_sentences
+from training.resume import configuration_to_resume, folder_to_resume
 
 STARTED = time.perf_counter()
 
@@ -41,7 +41,7 @@ def main(config: DictConfig) -> float | None:
             run_dir = folder_to_resume(str(config.resume))
             config = configuration_to_resume(run_dir, hydra_config.overrides.task)
         check_ranges(config)
-        from training import train  # not above: torch and Lightning take seconds to import, and --help needs neither
+        from training.run import train  # not above: torch and Lightning take seconds, and --help needs neither
 
         best = train(config, run_dir, started=STARTED, resumed=resumed)
         return None if math.isnan(best) else best

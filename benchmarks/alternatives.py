@@ -19,9 +19,9 @@ import torch
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
-from assembly import make_data, make_module
 from benchmarks.common import RESULTS, ROOT, write_result
 from benchmarks.validation import best_score
+from training.assembly import make_data, make_module
 
 TREC = ROOT.parent / "shared" / "datasets" / "trec"
 COMMON = ["monitor=val/accuracy", "trainer.max_epochs=15", "patience=15"]

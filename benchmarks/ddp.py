@@ -31,10 +31,10 @@ def train_once(world: int, core: int, path: Path) -> None:
     os.sched_setaffinity(0, {core})  # before torch counts the cores
     from pytorch_lightning import Callback, Trainer
 
-    from assembly import make_data, make_module
     from benchmarks.corpus import configuration
-    from processes import several_processes, share_cores
-    from trainer import quiet, settings_of
+    from training.assembly import make_data, make_module
+    from training.processes import several_processes, share_cores
+    from training.trainer import quiet, settings_of
 
     class Meter(Callback):
         tokens, started, seconds = 0, 0.0, 0.0

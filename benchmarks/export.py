@@ -16,7 +16,6 @@ from typing import Any
 
 import torch
 
-from assembly import make_data
 from benchmarks.common import latency_ms, train, write_result
 from benchmarks.corpus import MAX_LEN, configuration, source
 from evaluation.metrics import SCORES
@@ -25,6 +24,7 @@ from model import build_classifier, load_classifier
 from model.build import TABLES
 from model.exported import in_place_of, onnx_in_int8, run_onnx
 from model.program import to_onnx
+from training.assembly import make_data
 
 SIZES: dict[str, Any] = {
     **{"vocab_size": 1000, "n_classes": 5, "pad_id": 0, "d_model": 64, "n_heads": 4, "n_layers": 2, "d_ff": 256},

@@ -22,7 +22,6 @@ import torch
 from transformers import PreTrainedTokenizerFast, pipeline
 from transformers.utils import logging as transformers_logging
 
-from assembly import make_data, make_module
 from benchmarks.common import latency_ms, write_result
 from benchmarks.contestants import bert
 from benchmarks.corpus import MAX_LEN, SHAPE, configuration
@@ -30,6 +29,7 @@ from model import TextClassifier
 from model.exported import in_place_of, run_onnx
 from model.program import to_onnx
 from model.task import SingleLabel
+from training.assembly import make_data, make_module
 
 ROUNDS = 3
 

@@ -21,7 +21,6 @@ import torch
 from transformers import AutoConfig, AutoModel, BertForSequenceClassification
 from transformers.utils import logging as transformers_logging
 
-from assembly import make_data, make_module
 from benchmarks.common import read_result, train, write_result
 from benchmarks.contestants import Meter
 from benchmarks.corpus import configuration, source
@@ -30,6 +29,7 @@ from encoding import encode
 from model.from_pretrained import load_pretrained
 from padding import pad
 from pretrained_files import pretrained_folder
+from training.assembly import make_data, make_module
 
 SEEDS = (0, 1, 2)
 CORPORA = ("bbc_news", "trec", "sst2", "reuters_r8")

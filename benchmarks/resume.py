@@ -56,8 +56,8 @@ def spied(log: str, arguments: list[str], *, slowly: bool) -> None:
 
     `slowly`, each file takes 20 ms more before it stands under its name, so that a kill can meet it.
     """
-    from checkpointing import KeepLast
     from model.lightning_module import LightningClassifier
+    from training.checkpointing import KeepLast
 
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     step, save, write_out, seconds = LightningClassifier.training_step, KeepLast._save, os.fsync, [0.0]

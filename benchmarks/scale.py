@@ -22,10 +22,10 @@ from datasets import Dataset, disable_progress_bars
 from hydra import compose, initialize_config_dir
 from transformers import PreTrainedTokenizerFast
 
-from assembly import make_data, make_module
 from benchmarks.common import ROOT, peak_memory, write_result
 from data.sources import bbc_news
 from data.tokens import encoded_on_disk
+from training.assembly import make_data, make_module
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 EPOCHS = {1_000: 5, 10_000: 5, 100_000: 2, 1_000_000: 1}
@@ -36,7 +36,7 @@ STEPS = 30  # training steps in which the loader's share is taken
 SECOND_START = """
 import sys, time
 from hydra import compose, initialize_config_dir
-from assembly import make_data
+from training.assembly import make_data
 started = time.perf_counter()
 with initialize_config_dir(sys.argv[1], version_base="1.3"):
     make_data(compose("config", overrides=sys.argv[2:]))

@@ -24,7 +24,7 @@ from benchmarks.common import ROOT, peak_memory, train, write_result
 from benchmarks.scale import write_corpus
 from model import TextClassifier, load_classifier
 from model.device import physical_cores
-from scoring import Job, score
+from scoring.job import Job, score
 
 ROUNDS = 3
 FIRST = 100_000  # rows from which on memory is to stay as it is

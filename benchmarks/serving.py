@@ -30,11 +30,11 @@ import numpy as np
 import torch
 import uvloop
 
-from assembly import make_data, make_module
 from benchmarks.common import ROOT, write_result
 from benchmarks.corpus import configuration
 from model.checkpoint import checkpoint_content
 from model.task import SingleLabel
+from training.assembly import make_data, make_module
 
 REQUESTS, CLIENTS, WORDS, WARM_UP = 20_000, 64, 12, 1000
 

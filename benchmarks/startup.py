@@ -24,10 +24,10 @@ import pytorch_lightning, torch, datasets, hydra
 imported = time.perf_counter()
 import sys; sys.argv = ["train.py"]
 from hydra import compose, initialize_config_dir
-import training
-from assembly import make_data, make_module
-from monitoring import make_keep_best
-from trainer import make_trainer
+from training import run
+from training.assembly import make_data, make_module
+from training.monitoring import make_keep_best
+from training.trainer import make_trainer
 from pathlib import Path
 with initialize_config_dir(str(Path.cwd() / "conf"), version_base="1.3"):
     config = compose("config", overrides=OVERRIDES)

@@ -19,7 +19,7 @@ import numpy as np
 from hydra import compose, initialize_config_dir
 
 from benchmarks.common import ROOT, write_result
-from training import train
+from training.run import train
 
 RUNS = 20
 

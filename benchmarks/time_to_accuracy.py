@@ -23,12 +23,12 @@ from transformers import Trainer as HubTrainer
 from transformers.trainer_callback import PrinterCallback
 from transformers.utils import logging as transformers_logging
 
-from assembly import make_data, make_module
 from benchmarks.common import RESULTS, write_result
 from benchmarks.contestants import bert
 from benchmarks.corpus import MAX_LEN, SHAPE, configuration
 from benchmarks.training import HUB_QUIET, QUIET, as_dataset
 from data.datamodule import TextDataModule
+from training.assembly import make_data, make_module
 
 BATCH_TOKENS = {"trec": 512, "reuters_r8": 4096}  # of ours, chosen on validation: some forty texts a batch
 RATE = 5e-4

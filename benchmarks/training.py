@@ -29,13 +29,13 @@ from transformers import Trainer as HubTrainer
 from transformers.trainer_callback import PrinterCallback
 from transformers.utils import logging as transformers_logging
 
-from assembly import make_data, make_module
 from benchmarks.common import ROOT, peak_memory, write_result
 from benchmarks.contestants import Meter, TorchEncoder, XTransformersEncoder, bert, plain_loop, random_batches
 from benchmarks.corpus import MAX_LEN, SHAPE, configuration
 from data.datamodule import TextDataModule
 from model.device import physical_cores
-from trainer import quiet
+from training.assembly import make_data, make_module
+from training.trainer import quiet
 
 ROUNDS = 3
 WARM_UP = 3  # steps not counted

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from assembly import make_data, make_module
-from monitoring import make_keep_best
-from trainer import make_trainer
+from training.assembly import make_data, make_module
+from training.monitoring import make_keep_best
+from training.trainer import make_trainer
 
 
 def best_score(config: DictConfig) -> float:

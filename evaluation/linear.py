@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -18,7 +19,7 @@ from model.ngrams import NgramLinear, hashed
 from model.task import MultiLabel, Regression, SingleLabel
 from padding import cut_by_budget, pad
 
-C = 30  # of 3, 10, 30, 100: `docs/experiments.md`
+C, SMOOTHING = 30, 0.1  # `docs/experiments.md`
 RARE = -10.0  # the logit of a label that no text has
 BATCH_TOKENS = 2**16
 
@@ -57,24 +58,26 @@ def count(train: EncodedTexts, rows: Tensor, *, n_buckets: int) -> tuple[csr_mat
 
 
 def linear_model(task: SingleLabel, x: csr_matrix, labels: Tensor, *, balanced: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Weights `(C, N)` and biases `(C,)` from TF-IDF `x (P, N)`: logistic regression, one for each label where a text may have
-    several, ridge regression for a score."""
+    """Weights `(C, N)` and biases `(C,)` from TF-IDF `x (P, N)`: ridge regression for a score; else for each class a logistic
+    regression against the others on `x` times the class's log-count ratio (Wang and Manning 2012, "Baselines and Bigrams",
+    section 2.3)."""
     if isinstance(task, Regression):
         ridge = Ridge().fit(x, ((labels - task.mean) / task.spread).numpy())
         return ridge.coef_.reshape(1, -1), np.array([ridge.intercept_])
+    are_on = labels if isinstance(task, MultiLabel) else F.one_hot(labels, len(task.labels))  # (P, C)
     weights, biases = np.zeros((len(task.labels), x.shape[1])), np.full(len(task.labels), RARE)
-    logistic = LogisticRegression(C=C, tol=1e-3, max_iter=1000, class_weight="balanced" if balanced else None)
-    if isinstance(task, MultiLabel):
-        for label, on in enumerate(labels.T.numpy()):
-            if on.any() and not on.all():
-                logistic.fit(x, on)
-                weights[label], biases[label] = logistic.coef_[0], logistic.intercept_[0]
-            elif on.all():
-                biases[label] = -RARE
-        return weights, biases
-    logistic.fit(x, labels.numpy())
-    binary = len(logistic.classes_) == 2  # one difference stands for both
-    weights[logistic.classes_] = np.concatenate([-logistic.coef_, logistic.coef_]) / 2 if binary else logistic.coef_
-    b = logistic.intercept_
-    biases[logistic.classes_] = np.concatenate([-b, b]) / 2 if binary else b
+    logistic = LogisticRegression(C=C, solver="liblinear", max_iter=1000, class_weight="balanced" if balanced else None)
+    for label, on in enumerate(are_on.T.bool().numpy()):
+        if on.any() and not on.all():
+            ratio = log_count_ratio(x, on)
+            logistic.fit(x.multiply(ratio).tocsr(), on)
+            weights[label], biases[label] = logistic.coef_[0] * ratio, logistic.intercept_[0]
+        elif on.all():
+            biases[label] = -RARE
     return weights, biases
+
+
+def log_count_ratio(x: csr_matrix, on: np.ndarray) -> np.ndarray:
+    """How much likelier each column of `x (P, N)` is in the rows `on (P,)` than in the others, `(N,)`."""
+    inside, outside = (SMOOTHING + np.asarray(x[rows].sum(axis=0))[0] for rows in (on, ~on))  # (N,)
+    return np.log(inside / inside.sum()) - np.log(outside / outside.sum())

@@ -29,7 +29,7 @@ def hashed(ids: Tensor, mask: Tensor, n_buckets: int) -> tuple[Tensor, Tensor]:
 
 class NgramLinear(nn.Module):
     """TF-IDF of tokens and pairs, of length one, times a weight for each class: (1 + ln tf) · idf, as scikit-learn's
-    `TfidfVectorizer(sublinear_tf=True)` weighs them. Fitted, not trained by gradients (`mixing.py`)."""
+    `TfidfVectorizer(sublinear_tf=True)` weighs them. Fitted, not trained by gradients (`training/mixing.py`)."""
 
     idf: Tensor
     weight: Tensor

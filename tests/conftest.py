@@ -92,7 +92,7 @@ def run(configure, corpus, tmp_path) -> Callable[..., Path]:
     """Train on the small corpus in this process; return the run's folder."""
 
     def training(*overrides: str, name: str = "run") -> Path:
-        from training import train
+        from training.run import train
 
         folder = tmp_path / name
         folder.mkdir()

@@ -21,7 +21,7 @@ from omegaconf import DictConfig
 
 from errors import exit_on_user_error
 from tests.conftest import ROOT
-from training import train
+from training.run import train
 
 OVERRIDES = (
     *("data=files", "experiment=quick", "tokenizer.min_frequency=1", "trainer.accelerator=cpu"),

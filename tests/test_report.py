@@ -15,7 +15,7 @@ from evaluation.calibration import expected_calibration_error
 from model import load_classifier
 from predict import as_json
 from tests.evaluation.test_page import EVERYWHERE, SECTIONS, Page
-from training import train
+from training.run import train
 
 QUICK = ("data=files", "experiment=quick", "tokenizer.min_frequency=1", "trainer.accelerator=cpu")
 LEARN = ("trainer.max_epochs=12", "optimizer.lr=0.02", "patience=12")

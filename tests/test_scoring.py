@@ -29,7 +29,7 @@ from model import TextClassifier, build_classifier, load_classifier
 from model.checkpoint import checkpoint_content
 from model.task import make_task
 from model.text_classifier import Columns
-from scoring import Job, score
+from scoring.job import Job, score
 from tests.conftest import FRUIT, ROOT, SMALL, TOOLS
 
 LABELS = ["fruit", 'a "tool", 100 %', "other"]
@@ -181,7 +181,7 @@ def test_plain_lines_become_a_table(make, tmp_path):
 
 
 def test_rows_of_many_chunks_keep_their_order(make, tmp_path, monkeypatch):
-    monkeypatch.setattr("sheets.CHUNK", 2500)
+    monkeypatch.setattr("scoring.sheets.CHUNK", 2500)
     random = np.random.default_rng(0)
     texts = [" ".join(random.choice(FRUIT + TOOLS, random.integers(1, 4))) for _ in range(6001)]
     (tmp_path / "in.csv").write_text(as_csv([[str(i), text] for i, text in enumerate(texts)], ["id", "text"]))

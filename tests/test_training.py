@@ -7,13 +7,13 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score
 
-from assembly import make_data
 from data.batching import EncodedTexts
 from errors import UserError
 from model import load_classifier
-from monitoring import choose_monitor
 from tests.conftest import FRUIT, QUICK, ROOT, TOOLS
-from training import train
+from training.assembly import make_data
+from training.monitoring import choose_monitor
+from training.run import train
 
 CHOICES = [f"{path.parent.name}={path.stem}" for path in sorted((ROOT / "conf").glob("*/[!_]*.yaml"))]
 WEIGHTS = ["model=minilm", "model=pretrained", "tokenizer=pretrained"]  # run in test_finetuning.py

@@ -15,13 +15,13 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score, f1_score
 
-from assembly import make_data
 from errors import UserError
 from evaluation.metrics import SCORES
 from model import load_classifier
 from model.lightning_module import METRICS
 from tests.conftest import FRUIT, TOOLS
-from training import train
+from training.assembly import make_data
+from training.run import train
 
 QUICK = ("data=files", "experiment=quick", "tokenizer.min_frequency=1", "trainer.accelerator=cpu")
 ROWS = [(text, "fruit") for text in FRUIT] + [(text, "tool") for text in TOOLS]

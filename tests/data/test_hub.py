@@ -11,11 +11,11 @@ import pytest
 import yaml
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Sequence, Value
 
-from assembly import make_data
 from data.hub import from_datasets, hub
 from data.sources import Source
 from errors import UserError
 from tests.conftest import ROOT
+from training.assembly import make_data
 
 NAMES = ["neg", "pos"]
 FEATURES = Features({"text": Value("string"), "label": ClassLabel(names=NAMES)})

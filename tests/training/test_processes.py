@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from errors import UserError, is_first_process
-from processes import local_processes, n_processes
 from tests.conftest import FRUIT, QUICK, TOOLS
+from training.processes import local_processes, n_processes
 
 EQUAL = ("model.dropout=0.0", "trainer.max_epochs=2", "batch_tokens=64")
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from configuration import override
 from errors import UserError
+from training.configuration import override
 
 log = logging.getLogger("heed")
 LAST = "last.ckpt"
@@ -64,8 +64,8 @@ def check_fit(path: Path, *, architecture: dict[str, Any], data_key: str) -> dic
     """Return what a state says beside Lightning's own. Raises `UserError` for a damaged one, another network, other data."""
     import torch  # not above: --help needs none of it
 
-    from checkpointing import KEY
     from model.checkpoint import read_checkpoint
+    from training.checkpointing import KEY
 
     facts, _ = read_checkpoint(path)
     state = torch.load(path, map_location="cpu", weights_only=True, mmap=True).get(KEY)

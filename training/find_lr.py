@@ -18,10 +18,10 @@ from torch.nn import Module
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 
-from assembly import make_module
 from data.datamodule import TextDataModule
 from errors import UserError
-from trainer import quiet, settings_of
+from training.assembly import make_module
+from training.trainer import quiet, settings_of
 
 log = logging.getLogger("heed")
 LOWEST, HIGHEST, STEPS = 1e-6, 1.0, 100

@@ -21,10 +21,10 @@ from benchmarks.resume import twenty_kills
 from errors import Stopped, UserError, exit_on_user_error
 from files import write_whole
 from model.lightning_module import LightningClassifier
-from randomness import random_state, set_random_state
-from resume import configuration_to_resume, folder_to_resume
 from tests.conftest import ROOT
-from training import train
+from training.randomness import random_state, set_random_state
+from training.resume import configuration_to_resume, folder_to_resume
+from training.run import train
 
 QUICK = ("data=files", "experiment=quick", "tokenizer.min_frequency=1", "trainer.accelerator=cpu")
 LONG = ("trainer.max_epochs=3", "batch_tokens=64", "save_every=3", "optimizer.lr=0.01", "monitor=val/loss")
@@ -143,7 +143,7 @@ def test_only_what_is_left_is_trained(start, tmp_path):
 def test_a_run_that_stopped_early_and_died_in_its_report_trains_no_more_and_reports(start, tmp_path):
     early = ("optimizer.lr=0", "patience=1")
     whole = start("whole", *early)
-    with mock.patch("finish.write_report", side_effect=Killed), pytest.raises(Killed):
+    with mock.patch("training.finish.write_report", side_effect=Killed), pytest.raises(Killed):
         start("killed", *early)
     (tmp_path / "killed").rename(tmp_path / "moved")
     assert steps_taken(tmp_path / "moved") == 0

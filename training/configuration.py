@@ -103,7 +103,7 @@ def hydra_sentences() -> Iterator[None]:
 def known_keys() -> list[str]:
     """Every key of the default configuration, dotted."""
     GlobalHydra.instance().clear()
-    with initialize_config_dir(str(Path(__file__).parent / "conf"), version_base="1.3"):
+    with initialize_config_dir(str(Path(__file__).parent.parent / "conf"), version_base="1.3"):
         return list(_dotted(compose("config")))
 
 

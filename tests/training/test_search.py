@@ -5,8 +5,8 @@ import re
 import pytest
 from hydra.errors import MissingConfigException
 
-from configuration import hydra_sentences
 from errors import UserError
+from training.configuration import hydra_sentences
 
 SEARCH = ("hparams=optuna", "data=files", "data.train=corpus.csv", "experiment=quick", "trainer.accelerator=cpu")
 

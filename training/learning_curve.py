@@ -17,17 +17,17 @@ import numpy as np
 from datasets import Dataset
 from omegaconf import DictConfig
 
-from assembly import make_module
 from data.datamodule import TextDataModule
 from encoding import plain
 from errors import UserError
 from evaluation.baseline import MOST_TEXTS, linear_baseline, stride
 from evaluation.metrics import NAMES, SCORES, shown
 from evaluation.progress import EpochLine
-from mixing import mix
 from model.checkpoint import load_classifier
-from monitoring import choose_monitor, make_keep_best
-from trainer import device_of, make_trainer
+from training.assembly import make_module
+from training.mixing import mix
+from training.monitoring import choose_monitor, make_keep_best
+from training.trainer import device_of, make_trainer
 
 log = logging.getLogger("heed")
 PARTS = (10, 20, 40, 70, 100)  # per cent of the training texts

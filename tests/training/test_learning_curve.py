@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from learning_curve import PARTS, nested, spread
+from training.learning_curve import PARTS, nested, spread
 
 
 def test_parts_are_nested_and_have_each_class_alike():

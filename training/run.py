@@ -12,19 +12,19 @@ from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
 
-from assembly import make_data, make_module
-from checkpointing import KeepLast, make_keep_last
 from data.datamodule import TextDataModule
 from errors import Stopped, UserError, is_first_process
 from files import write_whole
-from find_lr import find_lr
-from finish import test, write_pretraining
-from learning_curve import learning_curve
 from model.lightning_module import LightningClassifier
-from monitoring import make_keep_best
-from processes import first_process_first, n_processes, several_processes, shard_if_asked, share_cores
-from resume import LAST, check_fit, say_stopped
-from trainer import make_trainer
+from training.assembly import make_data, make_module
+from training.checkpointing import KeepLast, make_keep_last
+from training.find_lr import find_lr
+from training.finish import test, write_pretraining
+from training.learning_curve import learning_curve
+from training.monitoring import make_keep_best
+from training.processes import first_process_first, n_processes, several_processes, shard_if_asked, share_cores
+from training.resume import LAST, check_fit, say_stopped
+from training.trainer import make_trainer
 
 log = logging.getLogger("heed")
 ONLY = {  # what can be asked for instead of a run; the data are checked before each

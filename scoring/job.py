@@ -21,8 +21,8 @@ from errors import UserError
 from files import standard_output, whole_file
 from model.task import MultiLabel, SingleLabel
 from model.text_classifier import TextClassifier
-from progress import progress
-from sheets import check_output, chunks, kind_of, make_writer, rows_of
+from scoring.progress import progress
+from scoring.sheets import check_output, chunks, kind_of, make_writer, rows_of
 
 
 class Job(NamedTuple):

@@ -6,8 +6,8 @@ import torch
 from pytorch_lightning import Callback, Trainer
 
 from errors import UserError
-from loggers import MetricsFile
 from tests.model.test_lightning_module import QUIET, loader, module  # noqa: F401 fixtures
+from training.loggers import MetricsFile
 
 
 def test_every_run_leaves_its_figures(module, loader, tmp_path):  # noqa: F811

@@ -13,11 +13,11 @@ from omegaconf import DictConfig
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import Checkpoint
 
-from accidents import FiniteWatch, StopOnSignal
 from files import write_whole
-from loggers import MetricsFile
-from randomness import random_state, set_random_state
-from resume import LAST
+from training.accidents import FiniteWatch, StopOnSignal
+from training.loggers import MetricsFile
+from training.randomness import random_state, set_random_state
+from training.resume import LAST
 
 KEY = "heed_training"  # where a checkpoint holds what Lightning's own lacks
 

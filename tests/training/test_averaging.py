@@ -7,11 +7,11 @@ import torch
 import torch.nn.functional as F
 from pytorch_lightning import Callback, Trainer
 
-from averaging import AveragedWeights
 from data.shares import dealt
 from model import load_classifier
 from tests.model.test_lightning_module import QUIET, loader, module  # noqa: F401 fixtures
-from training import train
+from training.averaging import AveragedWeights
+from training.run import train
 
 
 class Noted(Callback):

@@ -17,9 +17,9 @@ from data.datamodule import TextDataModule
 from evaluation.progress import EpochLine
 from evaluation.report import write_report
 from files import write_whole
-from mixing import MIXED, mix
 from model.checkpoint import load_classifier
-from trainer import device_of
+from training.mixing import MIXED, mix
+from training.trainer import device_of
 
 log = logging.getLogger("heed")
 

@@ -4,11 +4,11 @@ import re
 import pytest
 import torch
 
-import mixing
-from assembly import make_data
 from model import load_classifier
 from model.explain import attributions
 from tests.conftest import FRUIT, QUICK, TOOLS
+from training import mixing
+from training.assembly import make_data
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from errors import UserError
-from find_lr import FEWEST, HIGHEST, LOWEST, smoothed, suggested
+from training.find_lr import FEWEST, HIGHEST, LOWEST, smoothed, suggested
 
 
 def test_the_running_mean_is_that_of_the_formula():

@@ -16,14 +16,14 @@ from omegaconf import DictConfig
 from pytorch_lightning import Callback, Trainer
 from pytorch_lightning.callbacks import EarlyStopping, LambdaCallback, ModelCheckpoint, RichProgressBar
 
-from averaging import AveragedWeights
-from checkpointing import KeepLast, WholeFiles
 from data.datamodule import TextDataModule
 from errors import UserError
 from evaluation.progress import EpochLine
-from loggers import make_loggers
 from model.device import choose_precision, recurs
-from processes import OwnNoise, n_processes
+from training.averaging import AveragedWeights
+from training.checkpointing import KeepLast, WholeFiles
+from training.loggers import make_loggers
+from training.processes import OwnNoise, n_processes
 
 log = logging.getLogger("heed")
 

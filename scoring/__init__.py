@@ -1,0 +1,1 @@
+"""A file of texts, row by row, with what a checkpoint says of them."""

@@ -1,0 +1,1 @@
+"""How a run trains, from the configuration to the report."""
