@@ -88,8 +88,9 @@ def configure(tmp_path: Path) -> Callable[..., DictConfig]:
 
 
 @pytest.fixture
-def run(configure, corpus, tmp_path) -> Callable[..., Path]:
-    """Train on the small corpus in this process; return the run's folder."""
+def run(configure, corpus, tmp_path, monkeypatch) -> Callable[..., Path]:
+    """Train on the small corpus in this process; return the run's folder. The bootstrap draws few samples, to be quick."""
+    monkeypatch.setattr("evaluation.compare.DRAWS", 0)
 
     def training(*overrides: str, name: str = "run") -> Path:
         from training.run import train

@@ -35,9 +35,8 @@ def test(
 ) -> None:
     """Let a linear model join the network where that is asked for; score the file that is left, and write what came of it."""
     path = Path(keep_best.best_model_path)
-    alone = classifier = load_classifier(path, device=device_of(config.trainer.accelerator))
-    if config.mix_linear:
-        classifier = mix(alone, data, path, balanced=bool(config.class_weight or config.sampler))
+    alone = load_classifier(path, device=device_of(config.trainer.accelerator))
+    classifier = mix(config, alone, data, path)
     assert data.splits is not None
     write_report(
         classifier,

@@ -103,8 +103,7 @@ def answers(config: DictConfig, data: TextDataModule, rows: np.ndarray, test: Da
             trainer.fit(module, data)
             path = Path(keep_best.best_model_path)
             classifier = load_classifier(path, device=device_of(config.trainer.accelerator))
-            if config.mix_linear:
-                classifier = mix(classifier, data, path, balanced=bool(config.class_weight or config.sampler))
+            classifier = mix(config, classifier, data, path)
         return [prediction.label for prediction in classifier.predict(test["text"][:])]
     finally:
         log.setLevel(before)

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from omegaconf import DictConfig
 from torch import Tensor
 
 from data.datamodule import TextDataModule
@@ -31,16 +32,16 @@ MOST_BUCKETS, MOST_WEIGHTS = 2**18, 2**24  # 64 MiB of weights at most
 SHARES = torch.arange(20) / 20  # of the linear model, among which validation chooses
 
 
-def mix(alone: TextClassifier, data: TextDataModule, path: Path, *, balanced: bool) -> TextClassifier:
+def mix(config: DictConfig, alone: TextClassifier, data: TextDataModule, path: Path) -> TextClassifier:
     """Put beside the checkpoint `path`, as `MIXED`, the same network with a linear model fitted on the training texts; say what
     that brings.
 
     The logits become (1 - s) · the network's + s · the linear model's, with the share s of which validation is likeliest at
-    the best temperature. (Cheng et al. 2016, arXiv:1606.07792, train the two together: `docs/experiments.md`.) With `balanced`,
-    classes count alike in the fit. Returns what that file holds. It is not written, and `alone` returned, where s is 0, where
-    the two are mixed already, and with `data.streaming=true`, where the texts are not here.
+    the best temperature. (Cheng et al. 2016, arXiv:1606.07792, train the two together: `docs/experiments.md`.) Classes count
+    alike in the fit where they did in training. Returns what that file holds. It is not written, and `alone` returned,
+    with `mix_linear=false`, where s is 0, where the two are mixed already, and where a stream's texts are not here.
     """
-    if data.stream is not None or alone.network.architecture["n_buckets"]:
+    if not config.mix_linear or data.stream is not None or alone.network.architecture["n_buckets"]:
         return alone
     assert data.splits is not None
     task, n_classes = alone.task, len(alone.labels)
@@ -48,7 +49,7 @@ def mix(alone: TextClassifier, data: TextDataModule, path: Path, *, balanced: bo
     network = build_classifier(**{**alone.network.architecture, "n_buckets": n_buckets}).eval()
     network.load_state_dict(alone.network.state_dict(), strict=False)
     ngrams = cast(MixedClassifier, network).ngrams
-    fit(ngrams, data.encoded["train"], task, rows=data.train_rows, balanced=balanced)
+    fit(ngrams, data.encoded["train"], task, rows=data.train_rows, balanced=bool(config.class_weight or config.sampler))
     mixed = TextClassifier(
         network,
         task=task,

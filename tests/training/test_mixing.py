@@ -92,7 +92,7 @@ def test_what_is_mixed_already_is_not_mixed_again(run, configure, corpus):
     """As when a run is killed at its very end and goes on."""
     path = run() / "best.ckpt"
     before, classifier = path.read_bytes(), load_classifier(path)
-    data = make_data(configure("data=files", f"data.train={corpus}", *QUICK))
-    assert mixing.mix(classifier, data, path, balanced=False) is classifier
+    config = configure("data=files", f"data.train={corpus}", *QUICK)
+    assert mixing.mix(config, classifier, make_data(config), path) is classifier
     assert path.read_bytes() == before
     assert not path.with_name(mixing.MIXED).exists()
