@@ -22,7 +22,7 @@ from files import standard_output, whole_file
 from model.task import MultiLabel, SingleLabel
 from model.text_classifier import TextClassifier
 from scoring.progress import progress
-from scoring.sheets import check_output, chunks, kind_of, make_writer, rows_of
+from scoring.sheets import ahead, check_output, chunks, kind_of, make_writer, rows_of
 
 
 class Job(NamedTuple):
@@ -65,7 +65,7 @@ def score(classifier: TextClassifier, job: Job) -> Counts:
     with sink as file, progress(job.source) as advance:
         writer = make_writer(file, added, source=job.source, kind=kind, wanted=wanted)
         counts = Counts()
-        for parts in chunks(chain([first], rows)):
+        for parts in ahead(chunks(chain([first], rows)), job.source):
             for some in parts:
                 added.check(some, nested=writer.nested)
             score_rows(classifier, parts, columns, writer, counts, judge, abstain=job.abstain)

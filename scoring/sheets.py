@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -137,3 +138,15 @@ def chunks(rows: Iterable[Rows]) -> Iterator[list[Rows]]:
             parts, n_rows, size = [], 0, 0
     if parts:
         yield parts
+
+
+def ahead(pieces: Iterator[list[Rows]], source: str) -> Iterator[list[Rows]]:
+    """The same, the next one of a file read by another thread while this one is used."""
+    if source == STDIN:  # which may give nothing for long, and Ctrl-C would wait for it
+        yield from pieces
+        return
+    with ThreadPoolExecutor(max_workers=1) as reader:
+        coming = reader.submit(next, pieces, None)
+        while (parts := coming.result()) is not None:
+            coming = reader.submit(next, pieces, None)
+            yield parts

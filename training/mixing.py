@@ -44,20 +44,7 @@ def mix(config: DictConfig, alone: TextClassifier, data: TextDataModule, path: P
     if not config.mix_linear or data.stream is not None or alone.network.architecture["n_buckets"]:
         return alone
     assert data.splits is not None
-    task, n_classes = alone.task, len(alone.labels)
-    n_buckets = min(MOST_BUCKETS, 2 ** int(np.log2(MOST_WEIGHTS / n_classes)))
-    network = build_classifier(**{**alone.network.architecture, "n_buckets": n_buckets}).eval()
-    network.load_state_dict(alone.network.state_dict(), strict=False)
-    ngrams = cast(MixedClassifier, network).ngrams
-    fit(ngrams, data.encoded["train"], task, rows=data.train_rows, balanced=bool(config.class_weight or config.sampler))
-    mixed = TextClassifier(
-        network,
-        task=task,
-        tokenizer=alone.tokenizer,
-        truncation=alone.truncation,
-        n_parts=alone.n_parts,
-        device=alone.device,
-    )
+    task, mixed = alone.task, with_linear_model(alone, data, balanced=bool(config.class_weight or config.sampler))
     tokens, truth = alone.encode(data.splits["validation"]["text"][:]), data.encoded["validation"].labels
     ours = alone.logits_of(tokens)  # (R, C)
     linear = mixed.logits_of(tokens) - ours  # (R, C)
@@ -69,13 +56,31 @@ def mix(config: DictConfig, alone: TextClassifier, data: TextDataModule, path: P
     )
     if share == 0.0:
         return alone
-    parts: list[tuple[Any, float]] = [(network.head, 1 - share), (ngrams, share)]
+    network = cast(MixedClassifier, mixed.network)
+    parts: list[tuple[Any, float]] = [(network.head, 1 - share), (network.ngrams, share)]
     for part, factor in parts:
         part.weight.data *= factor
         part.bias.data *= factor
     logits = (1 - share) * ours + share * linear
     task = task.calibrated(logits, truth) if task.calibrates else task
     return load_classifier(write_mixed(path, network, task), device=alone.device)
+
+
+def with_linear_model(alone: TextClassifier, data: TextDataModule, *, balanced: bool) -> TextClassifier:
+    """The same classifier and, its logits added, a linear model fitted on the training texts."""
+    n_buckets = min(MOST_BUCKETS, 2 ** int(np.log2(MOST_WEIGHTS / len(alone.labels))))
+    network = build_classifier(**{**alone.network.architecture, "n_buckets": n_buckets}).eval()
+    network.load_state_dict(alone.network.state_dict(), strict=False)
+    ngrams = cast(MixedClassifier, network).ngrams
+    fit(ngrams, data.encoded["train"], alone.task, rows=data.train_rows, balanced=balanced)
+    return TextClassifier(
+        network,
+        task=alone.task,
+        tokenizer=alone.tokenizer,
+        truncation=alone.truncation,
+        n_parts=alone.n_parts,
+        device=alone.device,
+    )
 
 
 def loss(task: SingleLabel, logits: Tensor, truth: Tensor) -> float:
