@@ -5,14 +5,21 @@ Both classes plug into published interfaces: ASGI (asgi.readthedocs.io) and uvic
 
 from __future__ import annotations
 
+import asyncio
+import sys
+from contextlib import suppress
 from typing import Any
 
-import anyio
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from serving.checks import Limits, Refused, check
+
+if sys.version_info >= (3, 11):
+    from asyncio import timeout
+else:
+    from async_timeout import timeout
 
 ROUTES = {"/predict": ("POST",), "/health": ("GET", "HEAD"), "/info": ("GET", "HEAD")}
 ALL_ROUTES = "POST /predict, GET /health, GET /info"
@@ -45,12 +52,12 @@ class Gate:
                 body = await self.body(receive)
                 check(body, self.limits, self.n_parts)
                 scope, receive = as_json(scope), replay(body, receive)
-            with anyio.fail_after(ANSWER):
+            async with timeout(ANSWER):
                 await self.app(scope, receive, watched)
         except Refused as refused:
             closing = {"connection": "close"} if refused.status in (408, 413) else {}
             await JSONResponse({"detail": refused.detail}, refused.status, closing)(scope, receive, send)
-        except TimeoutError:
+        except asyncio.TimeoutError:
             if not started:
                 detail = f"no answer within {ANSWER:g} seconds: try again later"
                 await JSONResponse({"detail": detail}, 503)(scope, receive, send)
@@ -64,16 +71,17 @@ class Gate:
         """
         parts: list[bytes] = []
         size, more = 0, True
-        with anyio.move_on_after(self.limits.seconds):
-            while more:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise ConnectionError
-                part = message.get("body", b"")
-                size += len(part)
-                if size <= self.limits.bytes:
-                    parts.append(part)
-                more = message.get("more_body", False)
+        with suppress(asyncio.TimeoutError):
+            async with timeout(self.limits.seconds):
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ConnectionError
+                    part = message.get("body", b"")
+                    size += len(part)
+                    if size <= self.limits.bytes:
+                        parts.append(part)
+                    more = message.get("more_body", False)
         if size > self.limits.bytes:
             raise Refused(413, f"the body is larger than {self.limits.bytes:,} bytes: send the texts in parts")
         if more:
