@@ -30,6 +30,7 @@ from model.checkpoint import checkpoint_content
 from model.task import make_task
 from model.text_classifier import Columns
 from scoring.job import Job, score
+from scoring.sheets import ahead
 from tests.conftest import FRUIT, ROOT, SMALL, TOOLS
 
 LABELS = ["fruit", 'a "tool", 100 %', "other"]
@@ -457,3 +458,27 @@ def test_an_older_checkpoint_reads_text_and_label(make, tmp_path):
     del content["heed"]["columns"]
     torch.save(content, path)
     assert load_classifier(path).columns == (("text",), "label", None)
+
+
+def test_pieces_of_a_file_are_read_ahead_in_their_order_with_their_error():
+    def pieces():
+        yield "first"
+        yield "second"
+        raise UserError("the third is broken")
+
+    seen = []
+    with pytest.raises(UserError, match="the third is broken"):
+        seen.extend(ahead(pieces(), "in.csv"))
+    assert seen == ["first", "second"]
+
+
+def test_standard_input_is_not_read_ahead():
+    read = []
+
+    def pieces():
+        for number in range(3):
+            read.append(number)
+            yield number
+
+    assert next(ahead(pieces(), "-")) == 0
+    assert read == [0]
