@@ -10,6 +10,7 @@ saving. Writes `benchmarks/results/resume.json`.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
@@ -165,8 +166,11 @@ def main() -> None:
     if sys.argv[1:2] in (["--slowly"], ["--timed"]):
         spied(sys.argv[2], sys.argv[3:], slowly=sys.argv[1] == "--slowly")
         return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kills", nargs="?", type=int, default=20, help="(default: %(default)s)")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        figures = twenty_kills(int(sys.argv[1]) if len(sys.argv) > 1 else 20, Path(folder))
+        figures = twenty_kills(arguments.kills, Path(folder))
         write_result("resume", figures)
         figures["share_of_saving"] = share_of_saving(Path(folder))
     write_result("resume", figures)
