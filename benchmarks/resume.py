@@ -27,6 +27,7 @@ from zlib import crc32
 import torch
 
 from benchmarks.common import ROOT, write_result
+from training.resume import is_finished
 
 WORDS = {"fruit": ["apple", "pear", "plum"], "tool": ["hammer", "saw", "drill"]}
 SMALL = [
@@ -129,7 +130,7 @@ def trial(place: Path, name: str, *, after: float, writing: bool, expected: tupl
     """Start, kill, resume until it is finished; whether all is equal, and whether a file was being written."""
     folder, log = place / name, place / f"{name}.log"
     caught = kill(begin(log, *SMALL, f"hydra.run.dir={name}"), folder, after=after, writing=writing)
-    if not (folder / "metrics.json").exists():
+    if not is_finished(folder):
         finish(log, f"resume={name}")
     exact = outcome(folder, log) == expected
     print(f"{name}: {after:.2f} s after the first state{', writing' if caught else ''}: {exact}", flush=True)

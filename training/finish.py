@@ -18,7 +18,8 @@ from evaluation.progress import EpochLine
 from evaluation.report import write_report
 from files import write_whole
 from model.checkpoint import load_classifier
-from training.mixing import MIXED, mix
+from training.mixing import mix
+from training.resume import MIXED
 from training.trainer import device_of
 
 log = logging.getLogger("heed")

@@ -25,9 +25,9 @@ from model.classifier import Classifier
 from model.ngrams import MixedClassifier
 from model.task import SingleLabel
 from model.text_classifier import TextClassifier
+from training.resume import MIXED
 
 log = logging.getLogger("heed")
-MIXED = "mixed.ckpt"  # takes the best one's name when the run has ended
 MOST_BUCKETS, MOST_WEIGHTS = 2**18, 2**24  # 64 MiB of weights at most
 SHARES = torch.arange(20) / 20  # of the linear model, among which validation chooses
 

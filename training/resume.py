@@ -15,6 +15,7 @@ from training.configuration import override
 
 log = logging.getLogger("heed")
 LAST = "last.ckpt"
+MIXED = "mixed.ckpt"  # takes the best one's name when the run has ended
 
 
 def folder_to_resume(asked: str) -> Path:
@@ -23,7 +24,7 @@ def folder_to_resume(asked: str) -> Path:
     Raises `UserError` when there is none, or nothing to go on with.
     """
     if asked == "last":
-        unfinished = [path for path in Path("outputs").rglob(LAST) if not (path.parent / "metrics.json").exists()]
+        unfinished = [path for path in Path("outputs").rglob(LAST) if not is_finished(path.parent)]
         if not unfinished:
             raise UserError("resume=last: no unfinished run under outputs/; give its folder as resume=FOLDER")
         return max(unfinished, key=lambda path: path.stat().st_mtime).parent
@@ -33,13 +34,18 @@ def folder_to_resume(asked: str) -> Path:
         raise UserError(f"resume={path}: not the state of a run; give the run's folder, or the {LAST} in it")
     if not folder.is_dir():
         raise UserError(f"resume={path}: there is no such folder; give that of a run, as outputs/DATE/TIME")
-    if (folder / "metrics.json").exists():
+    if is_finished(folder):
         raise UserError(f"resume={path}: the run is finished, see {folder / 'metrics.json'}; start another one")
     if not (folder / LAST).exists():
         raise UserError(
             f"resume={path}: there is no {LAST}, training had not begun or cannot go on; start the run anew"
         )
     return folder
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether the scores are written and `best.ckpt` is what they are of."""
+    return (folder / "metrics.json").exists() and not (folder / MIXED).exists()
 
 
 def configuration_to_resume(folder: Path, overrides: Sequence[str]) -> DictConfig:

@@ -150,6 +150,15 @@ def test_a_run_that_stopped_early_and_died_in_its_report_trains_no_more_and_repo
     assert result(tmp_path / "moved") == result(whole)
 
 
+def test_a_run_that_died_before_its_checkpoint_had_its_name_is_not_finished(start, tmp_path):
+    whole = start("whole")
+    with mock.patch.object(Path, "replace", side_effect=Killed), pytest.raises(Killed):
+        start("killed")
+    assert {"mixed.ckpt", "metrics.json", "report"} <= {path.name for path in (tmp_path / "killed").iterdir()}
+    go_on(folder_to_resume(str(tmp_path / "killed")))
+    assert result(tmp_path / "killed") == result(whole)
+
+
 def test_the_best_epoch_so_far_is_known_after_the_folder_moved(start, tmp_path):
     with at_step(14, kill), pytest.raises(Killed):
         start("killed", "optimizer.lr=0", "mix_linear=false")
@@ -328,7 +337,8 @@ def test_which_run_is_meant(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="no unfinished run under outputs/"):
         folder_to_resume("last")
-    for i, names in enumerate([("last.ckpt",), ("last.ckpt",), ("last.ckpt", "metrics.json"), ("best.ckpt",)]):
+    stopped, finished = ("last.ckpt",), ("last.ckpt", "metrics.json")
+    for i, names in enumerate([stopped, (*finished, "mixed.ckpt"), finished, ("best.ckpt",)]):
         folder = Path(f"outputs/{i}")
         folder.mkdir(parents=True)
         for name in names:
