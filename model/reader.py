@@ -66,15 +66,25 @@ class Reader:
 
     def logits_of(self, tokens: TokenIds, *, max_tokens: int = BATCH_TOKENS) -> Tensor:
         """Return the network's outputs `(R, C)` for tokenised texts, in batches of at most `max_tokens` padded tokens."""
-        return self._run(self.network, tokens, width=self.network.architecture["n_classes"], max_tokens=max_tokens)
+        return self.outputs_of(
+            self.network, tokens, width=self.network.architecture["n_classes"], max_tokens=max_tokens
+        )
 
     def vectors_of(self, tokens: TokenIds, *, max_tokens: int = BATCH_TOKENS) -> Tensor:
         """Return what the head reads off, one pooled vector a text `(R, D)`; the rest as `logits_of`."""
         width = self.network.architecture["d_model"]
-        return self._run(self.network.pooled, tokens, width=width, max_tokens=max_tokens)
+        return self.outputs_of(self.network.pooled, tokens, width=width, max_tokens=max_tokens)
 
-    def _run(self, run: Callable[[Tensor, Tensor], Tensor], tokens: TokenIds, *, width: int, max_tokens: int) -> Tensor:
-        """The outputs of `run(ids, mask)`, in fp32 on the CPU, rows as the texts were given; pieces are averaged."""
+    def outputs_of(
+        self,
+        run: Callable[[Tensor, Tensor], Tensor],
+        tokens: TokenIds,
+        *,
+        width: int,
+        max_tokens: int = BATCH_TOKENS,
+    ) -> Tensor:
+        """Return what `run(ids, mask)`, a part of the network, makes of each text, `(R, width)`, in fp32 on the CPU; of
+        pieces, their mean."""
         lengths, order = tokens.lengths.sort(stable=True)
         found = torch.empty(len(lengths), width)  # not in inference mode: others may learn from these
         ends = cut_by_budget(lengths.numpy(), max_tokens=max_tokens)

@@ -44,10 +44,10 @@ def mix(config: DictConfig, alone: TextClassifier, data: TextDataModule, path: P
     if not config.mix_linear or data.stream is not None or alone.network.architecture["n_buckets"]:
         return alone
     assert data.splits is not None
-    task, mixed = alone.task, with_linear_model(alone, data, balanced=bool(config.class_weight or config.sampler))
+    task, network = alone.task, with_linear_model(alone, data, balanced=bool(config.class_weight or config.sampler))
     tokens, truth = alone.encode(data.splits["validation"]["text"][:]), data.encoded["validation"].labels
     ours = alone.logits_of(tokens)  # (R, C)
-    linear = mixed.logits_of(tokens) - ours  # (R, C)
+    linear = alone.outputs_of(network.ngrams.to(alone.device), tokens, width=len(alone.labels))  # (R, C)
     losses = [loss(task, (1 - s) * ours + s * linear, truth) for s in SHARES]
     share = float(SHARES[int(np.argmin(losses))])
     log.info(
@@ -56,7 +56,6 @@ def mix(config: DictConfig, alone: TextClassifier, data: TextDataModule, path: P
     )
     if share == 0.0:
         return alone
-    network = cast(MixedClassifier, mixed.network)
     parts: list[tuple[Any, float]] = [(network.head, 1 - share), (network.ngrams, share)]
     for part, factor in parts:
         part.weight.data *= factor
@@ -66,21 +65,13 @@ def mix(config: DictConfig, alone: TextClassifier, data: TextDataModule, path: P
     return load_classifier(write_mixed(path, network, task), device=alone.device)
 
 
-def with_linear_model(alone: TextClassifier, data: TextDataModule, *, balanced: bool) -> TextClassifier:
-    """The same classifier and, its logits added, a linear model fitted on the training texts."""
+def with_linear_model(alone: TextClassifier, data: TextDataModule, *, balanced: bool) -> MixedClassifier:
+    """The same network and, its logits added, a linear model fitted on the training texts."""
     n_buckets = min(MOST_BUCKETS, 2 ** int(np.log2(MOST_WEIGHTS / len(alone.labels))))
-    network = build_classifier(**{**alone.network.architecture, "n_buckets": n_buckets}).eval()
+    network = cast(MixedClassifier, build_classifier(**{**alone.network.architecture, "n_buckets": n_buckets}))
     network.load_state_dict(alone.network.state_dict(), strict=False)
-    ngrams = cast(MixedClassifier, network).ngrams
-    fit(ngrams, data.encoded["train"], alone.task, rows=data.train_rows, balanced=balanced)
-    return TextClassifier(
-        network,
-        task=alone.task,
-        tokenizer=alone.tokenizer,
-        truncation=alone.truncation,
-        n_parts=alone.n_parts,
-        device=alone.device,
-    )
+    fit(network.ngrams, data.encoded["train"], alone.task, rows=data.train_rows, balanced=balanced)
+    return network
 
 
 def loss(task: SingleLabel, logits: Tensor, truth: Tensor) -> float:
