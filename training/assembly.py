@@ -105,7 +105,8 @@ def make_module(config: DictConfig, data: TextDataModule) -> LightningClassifier
         ),
     }
     if data.task == "mlm":
-        return LightningPretraining(network, tokenizer=data.tokenizer, **settings)
+        seen = data.encoded["train"].tokens.ids
+        return LightningPretraining(network, tokenizer=data.tokenizer, seen=seen, **settings)
     targets = data.encoded["train"].labels
     class_weight = None if config.class_weight is None else task.class_weight(targets)
     return LightningClassifier(network, class_weight=class_weight, **settings)

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from encoding import MASK, SPECIAL_TOKENS
-from model.mlm import hide, tie
+from model.mlm import begin_with_shares, hide, tie
 
 MASK_ID = SPECIAL_TOKENS.index(MASK)
 
@@ -37,3 +37,13 @@ def test_a_tied_head_reads_tokens_off_by_their_own_vectors(network):
     assert classifier.head.weight is classifier.encoder.embedding.weight
     x = torch.randn(3, 16)
     torch.testing.assert_close(classifier.head(x), x @ classifier.encoder.embedding.weight.T + classifier.head.bias)
+
+
+def test_before_training_the_guess_is_how_frequent_each_token_is():
+    head = torch.nn.Linear(3, 6)
+    begin_with_shares(head, torch.tensor([2, 4, 4, 3, 2, 5, 4, 3], dtype=torch.int32), never=torch.tensor([2, 3]))
+    with torch.no_grad():
+        head.weight.zero_()
+    chances = head(torch.randn(2, 3)).softmax(dim=-1)
+    expected = torch.tensor([0.5, 0.5, 0.5, 0.5, 3.5, 1.5]) / 7  # half a time for each, and those that were seen
+    torch.testing.assert_close(chances, expected.expand(2, -1))
