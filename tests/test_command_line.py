@@ -87,7 +87,9 @@ def test_predict_without_any_checkpoint_says_what_to_do(command):
         (("trainer.max_epoch=3",), "trainer.max_epoch: there is no such key; did you mean trainer.max_epochs?"),
         (("trainer.max_epochs=many",), "trainer.max_epochs=many does not work: give a whole number of at least 1"),
         (("model.dropout=1.5",), "model.dropout=1.5 does not work"),
-        (("model=huge",), "Could not find 'model/huge'"),
+        (("model=huge",), "model=huge is unknown: choose one of base, minilm, pretrained, small, tiny"),
+        (("task=ranking",), "task=ranking is unknown: choose one of auto, mlm, multi_label, regression, single_label"),
+        (("experiment=null",), "a group has no choice null: leave GROUP=null out, or write ~GROUP for none of it"),
         (("data=files", "data.train=nowhere.csv"), "nowhere.csv: no such file"),
     ],
 )

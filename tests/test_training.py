@@ -264,7 +264,6 @@ def test_fast_dev_run_does_not_crash(run):
         ("batch_tokens=10", "batch_tokens=10 holds no text of max_len=64"),
         ("optimizer.schedule=step", "optimizer.schedule=step is unknown"),
         ("data.train=nowhere.csv", "nowhere.csv: no such file"),
-        ("task=ranking", "task=ranking is unknown: choose one of single_label, multi_label, regression"),
         ("task=multi_label", "the labels are no lists; say what parts them"),
         ("task=regression", "corpus.csv: line 2: the label 'fruit' is no number"),
         ("only=look", "only=look is unknown: choose null, check, find_lr, learning_curve"),

@@ -80,9 +80,13 @@ def hydra_sentences() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if "No trials are completed yet" not in str(error):
-            raise
-        raise UserError("hparams=optuna: no trial could be completed; the sentences above say why") from error
+        if "No trials are completed yet" in str(error):
+            raise UserError("hparams=optuna: no trial could be completed; the sentences above say why") from error
+        if "Config group override must be a string" in str(error):
+            raise UserError(
+                "a group has no choice null: leave GROUP=null out, or write ~GROUP for none of it"
+            ) from error
+        raise
     except InstantiationException:  # an error inside our code or the user's own: it stays whole
         raise
     except (HydraException, OmegaConfBaseException) as error:
@@ -91,6 +95,12 @@ def hydra_sentences() -> Iterator[None]:
             raise UserError(
                 "hparams=optuna needs a package that is not installed: pip install -c constraints.txt -e '.[optuna]'"
             ) from error
+        choice = re.search(
+            r"Could not find '(.+)/(.*?)'\s+Available options in '.+?':\s+(.+?)\s+Config", message, re.DOTALL
+        )
+        if choice is not None:
+            names = ", ".join(name for name in choice[3].split() if not name.startswith("_"))
+            raise UserError(f"{choice[1]}={choice[2]} is unknown: choose one of {names}") from error
         unknown = re.search(r"Could not override '([\w./]+)'|Key '(\w+)' is not in struct", message)
         if unknown is None:
             raise UserError(message) from error
