@@ -54,6 +54,13 @@ RANGES: dict[str, tuple[type, float, float]] = {  # key: type, smallest, largest
     "trainer.log_every_n_steps": (int, 1, INF),
     "trainer.num_nodes": (int, 1, INF),
 }
+SENTENCES = {  # part of a message of Hydra's: what is said instead
+    "No trials are completed yet": "hparams=optuna: no trial could be completed; the sentences above say why",
+    "hydra/sweeper/optuna": "hparams=optuna needs a package that is not installed: "
+    "pip install -c constraints.txt -e '.[optuna]'",
+    "Config group override must be a string": "a group has no choice null: leave GROUP=null out, "
+    "or write ~GROUP for none of it",
+}
 
 
 def check_ranges(config: DictConfig) -> None:
@@ -79,35 +86,36 @@ def hydra_sentences() -> Iterator[None]:
     """Turn what Hydra and OmegaConf raise into a `UserError`, with the nearest key where one is unknown."""
     try:
         yield
-    except ValueError as error:
-        if "No trials are completed yet" in str(error):
-            raise UserError("hparams=optuna: no trial could be completed; the sentences above say why") from error
-        if "Config group override must be a string" in str(error):
-            raise UserError(
-                "a group has no choice null: leave GROUP=null out, or write ~GROUP for none of it"
-            ) from error
-        raise
     except InstantiationException:  # an error inside our code or the user's own: it stays whole
         raise
-    except (HydraException, OmegaConfBaseException) as error:
-        message = str(error)
-        if "hydra/sweeper/optuna" in message:
-            raise UserError(
-                "hparams=optuna needs a package that is not installed: pip install -c constraints.txt -e '.[optuna]'"
-            ) from error
-        choice = re.search(
-            r"Could not find '(.+)/(.*?)'\s+Available options in '.+?':\s+(.+?)\s+Config", message, re.DOTALL
-        )
-        if choice is not None:
-            names = ", ".join(name for name in choice[3].split() if not name.startswith("_"))
-            raise UserError(f"{choice[1]}={choice[2]} is unknown: choose one of {names}") from error
-        unknown = re.search(r"Could not override '([\w./]+)'|Key '(\w+)' is not in struct", message)
-        if unknown is None:
-            raise UserError(message) from error
-        key = unknown[1] or unknown[2]
-        near = difflib.get_close_matches(key, known_keys(), n=1)
-        hint = f"did you mean {near[0]}?" if near else "python train.py --cfg job lists them"
-        raise UserError(f"{key}: there is no such key; {hint}") from error
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        sentence = sentence_of(str(error))
+        if sentence is None and not isinstance(error, (HydraException, OmegaConfBaseException)):
+            raise
+        raise UserError(sentence or str(error)) from error
+
+
+def sentence_of(message: str) -> str | None:
+    """What to say to the user instead of a message of Hydra's; None for one that is not known."""
+    for part, sentence in SENTENCES.items():
+        if part in message:
+            return sentence
+    choice = re.search(
+        r"Could not find '(.+)/(.*?)'\s+Available options in '.+?':\s+(.+?)\s+Config", message, re.DOTALL
+    )
+    if choice is not None:
+        names = ", ".join(name for name in choice[3].split() if not name.startswith("_"))
+        return f"{choice[1]}={choice[2]} is unknown: choose one of {names}"
+    unknown = re.search(r"Could not override '([\w./]+)'|Key '(\w+)' is not in struct", message)
+    if unknown is None:
+        return None
+    key = unknown[1] or unknown[2]
+    known = known_keys()
+    if key in known:
+        return f"{key} is needed: do not take it away"
+    near = difflib.get_close_matches(key, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else "python train.py --cfg job lists them"
+    return f"{key}: there is no such key; {hint}"
 
 
 def known_keys() -> list[str]:
