@@ -85,7 +85,7 @@ def parities() -> dict[str, float]:
 def run(corpus: str, seed: int) -> dict[str, float]:
     """The metrics of `python train.py model=minilm` on a corpus with its own splits, mixed with a linear model and alone."""
     with tempfile.TemporaryDirectory() as folder:
-        return train(Path(folder, "run"), *MODEL, "mix_linear=true", f"seed={seed}", *source(corpus))
+        return train(Path(folder, "run"), *MODEL, f"seed={seed}", *source(corpus))
 
 
 def throughput(rounds: int) -> dict[str, float]:
