@@ -22,6 +22,7 @@ from model.lightning_module import LightningClassifier
 from model.mlm import LightningPretraining, MaskedLanguage, tie
 from model.task import SingleLabel, make_task
 from model.text_classifier import Columns as TrainedOn
+from training.token_vectors import add_token_vectors
 
 log = logging.getLogger("heed")
 COLUMNS = (
@@ -126,6 +127,8 @@ def make_network(config: DictConfig, data: TextDataModule) -> Classifier:
         tie(network)
     if config.model.get("init_from"):
         load_encoder_of(network, config.model.init_from)
+    elif config.token_vectors:
+        add_token_vectors(network.encoder.embedding, data)
     millions = sum(parameter.numel() for parameter in network.parameters()) / 1e6
     sizes = network.architecture
     log.info(
