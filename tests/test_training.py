@@ -17,9 +17,8 @@ from training.run import train
 
 CHOICES = [f"{path.parent.name}={path.stem}" for path in sorted((ROOT / "conf").glob("*/[!_]*.yaml"))]
 WEIGHTS = ["model=minilm", "model=pretrained", "tokenizer=pretrained"]  # run in test_finetuning.py
-
-
 ELSEWHERE = ["trainer=ddp", "trainer=fsdp", "logger=tensorboard", "logger=wandb", "logger=mlflow", "hparams=optuna"]
+REFUSED = ["task=multi_label", "task=regression"]  # by these labels: see the mistakes below
 
 
 def weights(folder: Path) -> torch.Tensor:
@@ -72,17 +71,35 @@ def test_the_checkpoint_opens_with_weights_only_and_holds_no_configuration_objec
     assert "optimizer_states" not in content
 
 
-@pytest.mark.parametrize("choice", [c for c in CHOICES if not c.startswith("data=") and c not in WEIGHTS + ELSEWHERE])
+@pytest.mark.parametrize(
+    "choice", [c for c in CHOICES if not c.startswith("data=") and c not in WEIGHTS + ELSEWHERE + REFUSED]
+)
 def test_every_choice_of_the_configuration_runs_one_step(run, choice):
     size = () if choice.startswith("experiment=") else ("trainer.max_epochs=1",)
     run(choice, "+trainer.limit_train_batches=1", *size)
+
+
+def test_a_task_is_chosen_by_its_name_and_hidden_tokens_take_longer(configure):
+    tasks = {
+        choice: configure(f"task={choice}").task for choice in ("auto", "single_label", "multi_label", "regression")
+    }
+    assert tasks == {
+        "auto": None,
+        "single_label": "single_label",
+        "multi_label": "multi_label",
+        "regression": "regression",
+    }
+    for guessing in (configure("task=mlm", "model=small"), configure("model=small", "task=mlm")):
+        assert (guessing.task, guessing.model.dropout, guessing.model.d_model) == ("mlm", 0.1, 256)
+        assert guessing.steps > configure().steps
+        assert guessing.trainer.most_epochs > configure().trainer.most_epochs
 
 
 @pytest.mark.parametrize("choice", WEIGHTS[:2])
 def test_pretrained_weights_bring_their_tokenizer_and_optimizer(configure, choice):
     config = configure(choice)
     assert (config.tokenizer._target_, config.optimizer.head_lr) == ("data.tokenizer.load_tokenizer", 1e-3)
-    assert config.trainer.fewest_epochs == 3
+    assert config.trainer.fewest_epochs == 2
 
 
 @pytest.mark.parametrize("choice", [c for c in CHOICES if c.startswith("data=")])
@@ -142,7 +159,7 @@ def test_several_labels_are_trained_scored_and_predicted(run, tmp_path):
     for i in range(240):
         labels = [label for bit, label in enumerate(words) if i >> bit & 1]
         rows.append({"text": " ".join([words[label] for label in labels] + [f"word{i}"]), "label": labels})
-    learned = ("trainer.max_epochs=40", "optimizer.lr=0.02", "mix_linear=false")
+    learned = ("trainer.max_epochs=40", "patience=40", "optimizer.lr=0.02", "mix_linear=false")
     folder = run(f"data.train={jsonl(tmp_path / 'rows.jsonl', rows)}", *learned)
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["test/micro_f1"] > 0.9
