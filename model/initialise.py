@@ -16,6 +16,7 @@ def initialise(classifier: Classifier, *, n_layers: int) -> None:
     | tensor                                  | distribution                                                     |
     |-----------------------------------------|------------------------------------------------------------------|
     | embeddings (tokens, positions, segments)| N(0, 0.02²) (Devlin et al. 2019); the row of `[PAD]` is zero      |
+    | … of tokens, where texts are at hand    | to which a run adds what `training/token_vectors.py` makes of them|
     | weights of linear maps                  | N(0, 1/fan_in): keeps the variance (LeCun et al. 1998)            |
     | … that end a residual branch (`output`) | N(0, 1/fan_in) / √(2 n_layers) (Radford et al. 2019, section 2.3) |
     | the classes' head                       | zero: the first loss is ln C                                     |

@@ -12,7 +12,7 @@ from sklearn.utils.extmath import randomized_svd
 from torch import Tensor, nn
 
 from data.datamodule import TextDataModule
-from encoding import SPECIAL_TOKENS, TokenIds, special_id
+from encoding import CLS, PAD, SEP, UNK, TokenIds, special_id
 
 NEAR = 10  # tokens to either side that count as near
 SMOOTHING = 0.75  # the power of a neighbour's frequency, so that rare ones do not stand out
@@ -26,7 +26,7 @@ ITERATIONS = 2  # of the randomised decomposition (Halko et al. 2011, arXiv:0909
 def add_token_vectors(embedding: nn.Embedding, data: TextDataModule) -> None:
     """Let tokens that stand near the same others in the training texts begin with similar vectors."""
     vocab_size, d_model = embedding.weight.shape
-    special = [special_id(data.tokenizer, token) for token in SPECIAL_TOKENS]
+    special = [special_id(data.tokenizer, token) for token in (PAD, UNK, CLS, SEP)]
     tokens = data.encoded["train"].tokens
     embedding.weight += token_vectors(
         tokens, rows=data.train_rows, special=special, vocab_size=vocab_size, d_model=d_model, seed=data.seed
