@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import NoneType
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -54,6 +55,15 @@ RANGES: dict[str, tuple[type, float, float]] = {  # key: type, smallest, largest
     "trainer.log_every_n_steps": (int, 1, INF),
     "trainer.num_nodes": (int, 1, INF),
 }
+SWITCHES = (
+    "mix_linear",
+    "token_vectors",
+    "model.bias",
+    "model.embedding_norm",
+    "trainer.compile",
+    "data.drop_leaks",
+    "tokenizer.lowercase",
+)
 SENTENCES = {  # part of a message of Hydra's: what is said instead
     "No trials are completed yet": "hparams=optuna: no trial could be completed; the sentences above say why",
     "hydra/sweeper/optuna": "hparams=optuna needs a package that is not installed: "
@@ -64,7 +74,11 @@ SENTENCES = {  # part of a message of Hydra's: what is said instead
 
 
 def check_ranges(config: DictConfig) -> None:
-    """Raise `UserError` for the first number that is none or out of its range."""
+    """Raise `UserError` for the first number that is none or out of its range, or a switch that is neither on nor off."""
+    for key in SWITCHES:
+        value = OmegaConf.select(config, key)
+        if not isinstance(value, (bool, NoneType)):
+            raise UserError(f"{key}={value} does not work: give true or false")
     for key, (kind, low, high) in RANGES.items():
         value = OmegaConf.select(config, key)
         if value is None:
