@@ -17,8 +17,8 @@ from model.lightning_module import LightningClassifier
 from model.task import SingleLabel
 
 CHOSEN = 0.15  # share of the tokens that are to be guessed
-UNSEEN = 0.5  # how often a token counts as seen that never was
 AS_MASK, AS_ANOTHER = 0.8, 0.1  # of these: shown as [MASK], as a token drawn at random; the rest as they are
+UNSEEN = 0.5  # how often a token counts as seen that never was
 
 
 class MaskedLanguage(SingleLabel):
