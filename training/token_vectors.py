@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from data.datamodule import TextDataModule
 from encoding import CLS, PAD, SEP, UNK, TokenIds, special_id
+from evaluation.baseline import stride
 
 NEAR = 10  # tokens to either side that count as near
 SMOOTHING = 0.75  # the power of a neighbour's frequency, so that rare ones do not stand out
@@ -54,7 +55,7 @@ def token_vectors(
 def running(tokens: TokenIds, rows: np.ndarray | None, *, special: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """The token ids of the texts `rows` without the `special` ones, one after the other, and of which piece each is: `(N,)`."""
     n_texts = len(tokens.n_tokens)
-    step = 1 + len(tokens.ids) // MOST_TOKENS
+    step = stride(len(tokens.ids), MOST_TOKENS)
     chosen = np.zeros(n_texts, bool)
     chosen[(np.arange(n_texts) if rows is None else rows)[::step]] = True
     pieces = np.repeat(chosen, tokens.texts.diff().numpy())  # which of all pieces
