@@ -6,16 +6,14 @@ B batch, T tokens, D d_model, H heads, K d_head (queries and keys), V d_value (v
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from errors import UserError
 
-PRODUCTS_UP_TO = 256  # tokens
+PRODUCTS_UP_TO = 512  # tokens
 
 
 class ScaledDotProduct(nn.Module):
@@ -35,8 +33,10 @@ class ScaledDotProduct(nn.Module):
         """
         check_widths(q, k)
         mask = mask if mask.dtype == torch.bool else mask.to(q.dtype)
-        with fastest_kernel(q):
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=self.scale)  # (B, H, T, V)
+        if products_are_faster(q):
+            scores = (q * self.scale) @ k.transpose(-1, -2) + as_bias(mask).to(q.dtype)  # (B, H, T, T)
+            return scores.softmax(dim=-1) @ v  # (B, H, T, V)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=self.scale)  # (B, H, T, V)
 
 
 class DotProduct(ScaledDotProduct):
@@ -104,17 +104,15 @@ class MultiHeadAttention(nn.Module):
         return self.output(attended.transpose(1, 2).flatten(-2))  # (B, T, D)
 
 
-def fastest_kernel(q: Tensor) -> AbstractContextManager:
-    """Choose torch's kernel for `q (B, H, T, K)` where its own choice is not the fastest.
+def products_are_faster(q: Tensor) -> bool:
+    """Whether, for `q (B, H, T, K)`, the formula written out is faster than torch's kernel.
 
-    On a CPU in bf16, the flash kernel's backward takes a third of a step; two matrix products are faster up to
-    `PRODUCTS_UP_TO` tokens, beyond which their `T · T` scores cost more (`docs/experiments.md`).
+    On a CPU in bf16 the backward of torch's flash kernel takes a third of a step, and torch's own two products look for rows
+    where nothing is seen, of which there are none here (`model/mask.py`). Beyond `PRODUCTS_UP_TO` tokens the `T · T`
+    scores cost more than either (`docs/experiments.md`).
     """
-    products = q.device.type == "cpu" and q.dtype == torch.bfloat16 and q.requires_grad
-    if not products or q.shape[-2] > PRODUCTS_UP_TO or torch.compiler.is_compiling():
-        return nullcontext()
-    torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)  # of any device: else it computes in fp32
-    return sdpa_kernel(SDPBackend.MATH)
+    trains_in_bf16 = q.device.type == "cpu" and q.dtype == torch.bfloat16 and q.requires_grad
+    return trains_in_bf16 and q.shape[-2] <= PRODUCTS_UP_TO and not torch.compiler.is_compiling()
 
 
 def head_width(d_model: int, n_heads: int) -> int:

@@ -1,10 +1,9 @@
 import math
-from contextlib import nullcontext
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
-from torch.nn.attention import SDPBackend
 
 from errors import UserError
 from model.attention import (
@@ -14,7 +13,6 @@ from model.attention import (
     DotProduct,
     MultiHeadAttention,
     ScaledDotProduct,
-    fastest_kernel,
 )
 
 
@@ -116,26 +114,33 @@ def test_widths_that_do_not_fit_are_refused():
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_in_bf16_the_kernel_chosen_computes_what_fp32_does(training):
+def test_in_bf16_attention_and_its_gradients_are_those_of_fp32(training):
     torch.manual_seed(0)
-    q, k, v = (torch.randn(2, 3, 40, 16) for _ in range(3))
+    q, k, v = (torch.randn(2, 3, 40, 16, requires_grad=True) for _ in range(3))
     mask = padding([40, 7], 40)[:, None, None, :]
-    score = ScaledDotProduct(d_head=16)
     expected = torch.softmax((q @ k.transpose(-1, -2) / 4).masked_fill(~mask, -torch.inf), dim=-1) @ v
-    half = [tensor.bfloat16().requires_grad_(training) for tensor in (q, k, v)]
-    found = score(*half, mask)
+    half = [tensor.detach().bfloat16().requires_grad_(training) for tensor in (q, k, v)]
+    found = ScaledDotProduct(d_head=16)(*half, mask)
     assert found.dtype == torch.bfloat16
     torch.testing.assert_close(found.float(), expected, atol=0.03, rtol=0.03)
+    if training:
+        expected.square().sum().backward()
+        found.float().square().sum().backward()
+        for ours, full in zip(half, (q, k, v), strict=True):
+            torch.testing.assert_close(ours.grad.float(), full.grad, atol=0.03, rtol=0.05)
 
 
 def test_the_scores_of_long_texts_are_never_held_at_once(monkeypatch):
-    chosen = []
-    monkeypatch.setattr("model.attention.sdpa_kernel", lambda backend: chosen.append(backend) or nullcontext())
-    for dtype, n_tokens, training in [
-        (torch.bfloat16, PRODUCTS_UP_TO, True),
-        (torch.bfloat16, PRODUCTS_UP_TO + 1, True),
-        (torch.bfloat16, 8, False),
-        (torch.float32, 8, True),
+    kernel, asked = F.scaled_dot_product_attention, []
+    monkeypatch.setattr(F, "scaled_dot_product_attention", lambda *a, **named: asked.append(a) or kernel(*a, **named))
+    score = ScaledDotProduct(d_head=4)
+    for dtype, n_tokens, training, by_torch in [
+        (torch.bfloat16, PRODUCTS_UP_TO, True, False),
+        (torch.bfloat16, PRODUCTS_UP_TO + 1, True, True),
+        (torch.bfloat16, 8, False, True),
+        (torch.float32, 8, True, True),
     ]:
-        fastest_kernel(torch.zeros(1, 1, n_tokens, 4, dtype=dtype, requires_grad=training))
-    assert chosen == [SDPBackend.MATH]
+        asked.clear()
+        q = torch.zeros(1, 1, n_tokens, 4, dtype=dtype, requires_grad=training)
+        score(q, q, q, torch.ones(1, 1, 1, n_tokens, dtype=torch.bool))
+        assert bool(asked) == by_torch
