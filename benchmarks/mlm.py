@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.common import train, write_result
-from benchmarks.corpus import source
+from benchmarks.corpus import configuration, source
 
 CORPORA = ("bbc_news", "trec", "sst2", "reuters_r8")
 
@@ -46,7 +46,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpora", nargs="*", default=CORPORA, choices=CORPORA)
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
-    parser.add_argument("--steps", type=int, default=2000, help="of pretraining (default: %(default)s)")
+    steps = configuration("task=mlm").steps
+    parser.add_argument("--steps", type=int, default=steps, help="of pretraining (default: %(default)s)")
     arguments = parser.parse_args()
     figures: dict[str, dict[str, list[float]]] = {}
     for seed in arguments.seeds:

@@ -10,12 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from pytorch_lightning import LightningModule
 from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor
-from torch.distributed.tensor import DTensor
 from torch.nn import Module
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import Optimizer
@@ -24,6 +22,7 @@ from torchmetrics import MeanMetric, MeanSquaredError, Metric, MetricCollection,
 from torchmetrics.classification import MulticlassAccuracy, MulticlassF1Score, MultilabelF1Score
 
 from model.classifier import Classifier, mean_over_pieces
+from model.distributed import gathered, whole
 from model.task import SingleLabel
 
 METRICS: dict[str, Callable[[int], dict[str, Metric | MetricCollection]]] = {  # task → its metrics for so many labels
@@ -82,11 +81,17 @@ class LightningClassifier(LightningModule):
         pieces = self.classifier(batch["ids"], batch["mask"]).float()  # (P, C)
         return mean_over_pieces(pieces, batch["text"], len(batch["labels"]))  # (B, C)
 
+    def loss(self, batch: dict[str, Tensor]) -> Tensor:
+        """What training makes small: the task's loss, the mean over the batch."""
+        return self.loss_of(self.logits(batch), batch["labels"])
+
+    def loss_of(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return self.task.loss(logits, labels, weight=self.class_weight, label_smoothing=self.label_smoothing)
+
     def training_step(self, batch: dict[str, Tensor], _: int) -> Tensor:
-        logits = self.logits(batch)
-        loss = self.task.loss(logits, batch["labels"], weight=self.class_weight, label_smoothing=self.label_smoothing)
+        loss = self.loss(batch)
         share = batch.get("share")  # of the mean over all texts of a step, where it takes more than this batch
-        losses = loss.detach().expand(len(logits))  # once a text
+        losses = loss.detach().expand(len(batch["labels"]))  # once a text
         if share is None:
             self.train_loss.update(losses)
             return loss
@@ -136,17 +141,3 @@ class LightningClassifier(LightningModule):
             validated = [torch.cat(parts).cpu() for parts in zip(*self.validated, strict=True)]
             task = task.calibrated(*gathered(validated))
         checkpoint["heed"] = {**self.checkpoint, "task": task.facts()}
-
-
-def whole(tensor: Tensor) -> Tensor:
-    """The tensor itself, put together where several processes hold a part each."""
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
-
-
-def gathered(parts: list[Tensor]) -> list[Tensor]:
-    """The tensors with the rows of all processes, where several validate."""
-    if not (dist.is_available() and dist.is_initialized()):
-        return parts
-    found: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(found, parts)
-    return [torch.cat(of_all) for of_all in zip(*found, strict=True)]

@@ -87,6 +87,7 @@ def test_predict_without_any_checkpoint_says_what_to_do(command):
         (("trainer.max_epoch=3",), "trainer.max_epoch: there is no such key; did you mean trainer.max_epochs?"),
         (("trainer.max_epochs=many",), "trainer.max_epochs=many does not work: give a whole number of at least 1"),
         (("token_vectors=off",), "token_vectors=off does not work: give true or false"),
+        (("data=hub", "data.name=x", "data.streaming=maybe"), "data.streaming=maybe does not work: give true or false"),
         (("tokenizer.lowercase=1",), "tokenizer.lowercase=1 does not work: give true or false"),
         (("model.dropout=1.5",), "model.dropout=1.5 does not work"),
         (("model=huge",), "model=huge is unknown: choose one of base, minilm, pretrained, small, tiny"),

@@ -222,6 +222,12 @@ def test_the_score_is_also_given_without_near_copies_of_training_texts(run, tmp_
     assert json.loads((folder / "metrics.json").read_text())["apart/accuracy"] == float(right)
 
 
+def test_two_passes_of_each_batch_lead_to_other_weights(run):
+    twice, once = weights(run("r_drop=1.5", name="twice")), weights(run(name="once"))
+    assert twice.isfinite().all()
+    assert not torch.equal(twice, once)
+
+
 @pytest.mark.parametrize("override", ["class_weight=balanced", "sampler=balanced"])
 def test_uneven_classes_can_be_weighed_alike(run, override):
     assert (run(override) / "best.ckpt").exists()
@@ -285,13 +291,15 @@ def test_fast_dev_run_does_not_crash(run):
         ("task=regression", "corpus.csv: line 2: the label 'fruit' is no number"),
         ("only=look", "only=look is unknown: choose null, check, find_lr, learning_curve"),
         ("class_weight=high", "class_weight=high is unknown: choose null or balanced"),
+        ("r_drop=1 model.dropout=0", "r_drop=1 needs two passes that differ"),
+        ("r_drop=1 task=mlm", "r_drop=1 needs labels, and task=mlm has none"),
         ("sampler=high", "sampler=high is unknown: choose null or balanced"),
         ("data.text=[text,label,text,label]", "model.max_len=3 has no room for 4 columns: give 12"),
     ],
 )
 def test_a_mistake_is_a_sentence_and_leaves_nothing(run, tmp_path, override, sentence):
     with pytest.raises(Exception, match=sentence) as caught:
-        run(override, *(["model.max_len=3"] if override.startswith("data.text") else []))
+        run(*override.split(), *(["model.max_len=3"] if override.startswith("data.text") else []))
     assert isinstance(caught.value, UserError) or isinstance(caught.value.__cause__, UserError)
     assert list((tmp_path / "run").iterdir()) == []
 

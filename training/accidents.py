@@ -14,7 +14,7 @@ from pytorch_lightning import Callback, LightningModule, Trainer
 from torch import Tensor
 
 from errors import Stopped, UserError
-from model.lightning_module import whole
+from model.distributed import whole
 
 EVERY = 50  # steps between two looks: each waits for the device
 

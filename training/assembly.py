@@ -20,6 +20,7 @@ from model.checkpoint import checkpoint_content, load_encoder_of, load_tokenizer
 from model.classifier import Classifier
 from model.lightning_module import LightningClassifier
 from model.mlm import LightningPretraining, MaskedLanguage, tie
+from model.r_drop import LightningRDrop
 from model.task import SingleLabel, make_task
 from model.text_classifier import Columns as TrainedOn
 from training.token_vectors import add_token_vectors
@@ -109,8 +110,10 @@ def make_module(config: DictConfig, data: TextDataModule) -> LightningClassifier
         seen = data.encoded["train"].tokens.ids
         return LightningPretraining(network, tokenizer=data.tokenizer, seen=seen, **settings)
     targets = data.encoded["train"].labels
-    class_weight = None if config.class_weight is None else task.class_weight(targets)
-    return LightningClassifier(network, class_weight=class_weight, **settings)
+    settings["class_weight"] = None if config.class_weight is None else task.class_weight(targets)
+    if config.r_drop:
+        return LightningRDrop(network, weight=config.r_drop, **settings)
+    return LightningClassifier(network, **settings)
 
 
 def make_network(config: DictConfig, data: TextDataModule) -> Classifier:
@@ -138,13 +141,15 @@ def make_network(config: DictConfig, data: TextDataModule) -> Classifier:
 
 
 def make_task_of(config: DictConfig, data: TextDataModule) -> SingleLabel:
-    """What the outputs mean. Raises `UserError` for a `class_weight` that the task does not know."""
+    """What the outputs mean. Raises `UserError` for a `class_weight` or an `r_drop` that the task does not know."""
     targets = data.encoded["train"].labels
     score = {"mean": float(targets.mean()), "spread": float(targets.std())} if data.task == "regression" else {}
     if config.class_weight not in (None, "balanced"):
         raise UserError(f"class_weight={config.class_weight} is unknown: choose null or balanced")
     if config.class_weight is not None and data.task in ("regression", "mlm"):
         raise UserError(f"class_weight=balanced needs classes, and the task is {data.task}: leave it out")
+    if data.task == "mlm" and config.r_drop:
+        raise UserError(f"r_drop={config.r_drop} needs labels, and task=mlm has none: leave it out")
     if data.task == "mlm":
         return MaskedLanguage(labels=[str(number) for number in range(data.vocab_size)])
     return make_task(data.task, labels=data.labels, **score)

@@ -26,6 +26,7 @@ RANGES: dict[str, tuple[type, float, float]] = {  # key: type, smallest, largest
     "ema": (float, 0, 0.999999),
     "save_every": (int, 1, INF),
     "label_smoothing": (float, 0, 0.999),
+    "r_drop": (float, 0, INF),
     "data.split_seed": (int, 0, INF),
     "data.head": (int, 1, INF),
     "tokenizer.vocab_size": (int, 5, INF),
@@ -62,6 +63,7 @@ SWITCHES = (
     "model.embedding_norm",
     "trainer.compile",
     "data.drop_leaks",
+    "data.streaming",
     "tokenizer.lowercase",
 )
 SENTENCES = {  # part of a message of Hydra's: what is said instead

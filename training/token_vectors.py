@@ -54,10 +54,10 @@ def token_vectors(
 
 def running(tokens: TokenIds, rows: np.ndarray | None, *, special: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """The token ids of the texts `rows` without the `special` ones, one after the other, and of which piece each is: `(N,)`."""
-    n_texts = len(tokens.n_tokens)
-    step = stride(len(tokens.ids), MOST_TOKENS)
-    chosen = np.zeros(n_texts, bool)
-    chosen[(np.arange(n_texts) if rows is None else rows)[::step]] = True
+    sizes = tokens.pieces[tokens.texts].diff().numpy()  # of each text, in tokens
+    rows = np.arange(len(sizes)) if rows is None else rows
+    chosen = np.zeros(len(sizes), bool)
+    chosen[rows[:: stride(int(sizes[rows].sum()), MOST_TOKENS)]] = True
     pieces = np.repeat(chosen, tokens.texts.diff().numpy())  # which of all pieces
     lengths = tokens.pieces.diff().numpy()
     taken = np.repeat(pieces, lengths)

@@ -32,8 +32,11 @@ def test_the_texts_that_are_asked_for_run_on_without_special_tokens():
 
 def test_of_many_tokens_every_so_manyeth_text_is_looked_at(monkeypatch):
     monkeypatch.setattr(token_vectors, "MOST_TOKENS", 3)
-    ids, _ = running(token_ids([[5, 6]], [[7, 8]], [[9, 5]], [[6, 7]]), None, special=[])
+    tokens = token_ids([[5, 6]], [[7, 8]], [[9, 5]], [[6, 7]])
+    ids, _ = running(tokens, None, special=[])
     assert ids.tolist() == [5, 6, 6, 7]
+    ids, _ = running(tokens, np.array([0, 1, 2]), special=[])  # of the texts asked for, not of all
+    assert ids.tolist() == [5, 6, 9, 5]
 
 
 def test_near_are_tokens_of_one_piece_within_the_window():
