@@ -39,7 +39,7 @@ def main(config: DictConfig) -> float | None:
         if resumed:
             remove_empty(run_dir)  # Hydra made it
             run_dir = folder_to_resume(str(config.resume))
-            config = configuration_to_resume(run_dir, hydra_config.overrides.task)
+            config = configuration_to_resume(run_dir, hydra_config.overrides.task, known=map(str, config))
         check_ranges(config)
         from training.run import train  # not above: torch and Lightning take seconds, and --help needs neither
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +48,9 @@ def is_finished(folder: Path) -> bool:
     return (folder / "metrics.json").exists() and not (folder / MIXED).exists()
 
 
-def configuration_to_resume(folder: Path, overrides: Sequence[str]) -> DictConfig:
-    """The configuration that the run began with. Raises `UserError` where something else is asked for beside `resume=`."""
+def configuration_to_resume(folder: Path, overrides: Sequence[str], *, known: Iterable[str]) -> DictConfig:
+    """The configuration that the run began with. Raises `UserError` where something else is asked for beside `resume=`, and
+    where it lacks one of the keys `known` here, as one does that another version wrote."""
     others = [override for override in overrides if not override.startswith("resume=")]
     if others:
         raise UserError(
@@ -63,6 +64,12 @@ def configuration_to_resume(folder: Path, overrides: Sequence[str]) -> DictConfi
         ) from error
     if not isinstance(config, DictConfig) or "trainer" not in config:
         raise UserError(f"{folder / 'config.yaml'}: not the configuration of a run; start the run anew")
+    missing = [key for key in known if key not in config]
+    if missing:
+        raise UserError(
+            f"{folder / 'config.yaml'}: it lacks {', '.join(missing)}, so another version began the run; "
+            "go on with that one, or start anew"
+        )
     return config
 
 

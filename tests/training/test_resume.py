@@ -358,14 +358,16 @@ def test_which_run_is_meant(tmp_path, monkeypatch):
 
 def test_the_configuration_is_that_of_the_folder(tmp_path):
     with pytest.raises(UserError, match=r"config\.yaml: cannot be read"):
-        configuration_to_resume(tmp_path, [])
+        configuration_to_resume(tmp_path, [], known=[])
     (tmp_path / "config.yaml").write_text("a: b")
     with pytest.raises(UserError, match="not the configuration of a run"):
-        configuration_to_resume(tmp_path, ["resume=x"])
+        configuration_to_resume(tmp_path, ["resume=x"], known=[])
     (tmp_path / "config.yaml").write_text("trainer: {max_epochs: 3}")
-    assert configuration_to_resume(tmp_path, ["resume=x"]).trainer.max_epochs == 3
+    assert configuration_to_resume(tmp_path, ["resume=x"], known=["trainer"]).trainer.max_epochs == 3
     with pytest.raises(UserError, match="seed=1 model=small: a run goes on with the configuration in"):
-        configuration_to_resume(tmp_path, ["resume=x", "seed=1", "model=small"])
+        configuration_to_resume(tmp_path, ["resume=x", "seed=1", "model=small"], known=[])
+    with pytest.raises(UserError, match=r"config\.yaml: it lacks r_drop, so another version began the run"):
+        configuration_to_resume(tmp_path, ["resume=x"], known=["trainer", "r_drop"])
 
 
 def test_all_generators_of_random_numbers_are_kept():
