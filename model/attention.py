@@ -32,11 +32,11 @@ class ScaledDotProduct(nn.Module):
         when the widths of queries and keys differ.
         """
         check_widths(q, k)
-        mask = mask if mask.dtype == torch.bool else mask.to(q.dtype)
+        bias = as_bias(mask).to(q.dtype)
         if products_are_faster(q):
-            scores = (q * self.scale) @ k.transpose(-1, -2) + as_bias(mask).to(q.dtype)  # (B, H, T, T)
+            scores = (q * self.scale) @ k.transpose(-1, -2) + bias  # (B, H, T, T)
             return scores.softmax(dim=-1) @ v  # (B, H, T, V)
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=self.scale)  # (B, H, T, V)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=self.scale)  # (B, H, T, V)
 
 
 class DotProduct(ScaledDotProduct):

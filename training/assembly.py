@@ -110,10 +110,9 @@ def make_module(config: DictConfig, data: TextDataModule) -> LightningClassifier
         seen = data.encoded["train"].tokens.ids
         return LightningPretraining(network, tokenizer=data.tokenizer, seen=seen, **settings)
     targets = data.encoded["train"].labels
-    settings["class_weight"] = None if config.class_weight is None else task.class_weight(targets)
-    if config.r_drop:
-        return LightningRDrop(network, weight=config.r_drop, **settings)
-    return LightningClassifier(network, **settings)
+    class_weight = None if config.class_weight is None else task.class_weight(targets)
+    module = partial(LightningRDrop, weight=config.r_drop) if config.r_drop else LightningClassifier
+    return module(network, class_weight=class_weight, **settings)
 
 
 def make_network(config: DictConfig, data: TextDataModule) -> Classifier:
@@ -148,8 +147,8 @@ def make_task_of(config: DictConfig, data: TextDataModule) -> SingleLabel:
         raise UserError(f"class_weight={config.class_weight} is unknown: choose null or balanced")
     if config.class_weight is not None and data.task in ("regression", "mlm"):
         raise UserError(f"class_weight=balanced needs classes, and the task is {data.task}: leave it out")
-    if data.task == "mlm" and config.r_drop:
-        raise UserError(f"r_drop={config.r_drop} needs labels, and task=mlm has none: leave it out")
     if data.task == "mlm":
+        if config.r_drop:
+            raise UserError(f"r_drop={config.r_drop} needs labels, and task=mlm has none: leave it out")
         return MaskedLanguage(labels=[str(number) for number in range(data.vocab_size)])
     return make_task(data.task, labels=data.labels, **score)
